@@ -1,0 +1,80 @@
+"""One error tree. Every message says what happened, to which thing, and what to do.
+
+    CofireError
+    ├── InputError (ValueError)            the caller's value cannot be used
+    │   └── KeyConflictError               the same key was remembered with another text
+    ├── NotFoundError (KeyError)           no such memory, space or file
+    ├── ConfigurationError                 settings, model or file do not fit together
+    │   ├── EmbeddingMismatchError         the store was made with another embedding model
+    │   └── MissingExtraError              an optional package is not installed
+    ├── EmbeddingError                     the embedder failed or gave unusable vectors
+    ├── FormatError                        a file to import or restore is not what it should be
+    └── StoreError                         the back end refused
+        ├── StoreUnavailableError          it cannot be opened, or is read-only
+        ├── StoreBusyError                 another writer held it longer than the stated wait
+        ├── StoreCorruptError              its content contradicts itself
+        └── SchemaVersionError             it was made by another version of Cofire
+
+Foreign exceptions are translated at the seam where they arise (``raise … from exc``).
+"""
+
+from __future__ import annotations
+
+
+class CofireError(Exception):
+    """Base of every error that Cofire raises on purpose."""
+
+
+class InputError(CofireError, ValueError):
+    """A value given by the caller cannot be used."""
+
+
+class KeyConflictError(InputError):
+    """The same caller's key was already used for a different text."""
+
+
+class NotFoundError(CofireError, KeyError):
+    """No such memory, space or file."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ConfigurationError(CofireError):
+    """Settings, model or file do not fit together."""
+
+
+class EmbeddingMismatchError(ConfigurationError):
+    """The store's vectors were made by another embedding model or dimension."""
+
+
+class MissingExtraError(ConfigurationError):
+    """An optional package is needed; the message names the extra to install."""
+
+
+class EmbeddingError(CofireError):
+    """The embedder failed, or returned vectors of the wrong shape or content."""
+
+
+class FormatError(CofireError):
+    """A file is not in the format it should be in."""
+
+
+class StoreError(CofireError):
+    """The back end refused an operation."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be opened, reached or written."""
+
+
+class StoreBusyError(StoreError):
+    """Another writer held the store for longer than the stated wait."""
+
+
+class StoreCorruptError(StoreError):
+    """The store's content contradicts itself; `cofire doctor` says where."""
+
+
+class SchemaVersionError(StoreError):
+    """The store was made by a version of Cofire this one cannot read."""

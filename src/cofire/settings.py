@@ -1,0 +1,181 @@
+"""Settings from COFIRE_ variables and a TOML file, read once at the edge.
+
+Importing this module imports pydantic, so the modules that `cofire --help` needs import it inside
+the functions that use it. Order of precedence: arguments, environment, TOML file, defaults. The
+file is `config.toml` in the platform's configuration folder (Linux: ~/.config/cofire), or the one
+that COFIRE_CONFIG names; its keys are the names of the fields below.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from cofire.errors import ConfigurationError
+
+OPENAI_URL = "https://api.openai.com/v1"
+_CHOICE = re.compile(r"minilm|hashing:[1-9]\d{0,4}|openai:\S.*")
+_EMBEDDERS = "'minilm', 'hashing:DIMENSION' (1 to 99999) or 'openai:MODEL'"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set from outside. Values that cannot be used raise
+    ConfigurationError through `load_settings`; secrets are never shown."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="COFIRE_",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    store: str = Field(
+        default_factory=lambda: str(default_store()),
+        min_length=1,
+        description="Path of the SQLite file or URL of the store.",
+    )
+    embedder: str = Field(default="minilm", description=f"One of {_EMBEDDERS}.")
+    embedding_base_url: str = Field(
+        default=OPENAI_URL, description="Address of the OpenAI-compatible endpoint, up to /v1."
+    )
+    embedding_api_key: SecretStr | None = Field(default=None, description="Its key, if it has one.")
+    embedding_dimension: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_536,
+        description="Length of its vectors; learned from the first answer if not given.",
+    )
+    embedding_query_prefix: str = Field(default="", description="Text put before every question.")
+    embedding_passage_prefix: str = Field(
+        default="", description="Text put before every passage; part of the model's identity."
+    )
+    embedding_timeout: float = Field(
+        default=30.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds, per attempt."
+    )
+    embedding_batch: int = Field(default=64, ge=1, le=2048, description="Texts per request.")
+    embedding_encoding: Literal["float", "base64"] = Field(
+        default="float", description="How the endpoint sends vectors; base64 is smaller."
+    )
+    threads: int = Field(
+        default_factory=lambda: min(2, os.cpu_count() or 1),
+        ge=1,
+        le=64,
+        description="Threads of the local embedding model.",
+    )
+    embedding_cache_mb: int = Field(
+        default=64, ge=0, le=65_536, description="Megabytes of cached vectors; 0: no cache."
+    )
+    graph_cache_mb: int = Field(
+        default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
+    )
+    write_wait: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="Seconds a write waits for other writers before StoreBusyError.",
+    )
+    durability: Literal["normal", "full"] = Field(
+        default="normal",
+        description="normal: survives the process; full: survives a power cut, slower writes.",
+    )
+    log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
+        default="warning", description="Least severe messages that are logged."
+    )
+
+    @field_validator("embedder")
+    @classmethod
+    def _known_embedder(cls, value: str) -> str:
+        if _CHOICE.fullmatch(value) is None:
+            raise PydanticCustomError("embedder", f"must be {_EMBEDDERS}")
+        return value
+
+    @field_validator("embedding_base_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        if re.fullmatch(r"https?://[^\s@]+", value) is None:
+            raise PydanticCustomError(
+                "url", "must start with http:// or https:// and hold no user name or password"
+            )
+        return value.rstrip("/")
+
+    @field_validator("log_level", "durability", "embedding_encoding", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.strip().lower() if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _openai_needs_key(self) -> Settings:
+        wants_key = self.embedder.startswith("openai:") and self.embedding_base_url == OPENAI_URL
+        if wants_key and self.embedding_api_key is None:
+            raise PydanticCustomError(
+                "key",
+                "needs COFIRE_EMBEDDING_API_KEY, or COFIRE_EMBEDDING_BASE_URL of another server",
+            )
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
+        return (init_settings, env_settings, file)
+
+
+def load_settings(**given: Any) -> Settings:
+    """Read the environment and the TOML file; `given` (None: not given) goes before both.
+
+    Raises ConfigurationError naming the variable and what it may be.
+    """
+    path = config_path()
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as exc:
+        details = exc.errors(include_url=False, include_input=False)
+        raise ConfigurationError("; ".join(_explained(detail) for detail in details)) from exc
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigurationError(f"{path} is not valid TOML: {exc}") from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigurationError(f"{path} cannot be read: {exc}") from exc
+
+
+def config_path() -> Path:
+    """The TOML file that is read if it exists."""
+    named = os.environ.get("COFIRE_CONFIG")
+    return Path(named) if named else platformdirs.user_config_path("cofire") / "config.toml"
+
+
+def default_store() -> Path:
+    """The store used when none is named: an SQLite file in the platform's data folder."""
+    return platformdirs.user_data_path("cofire") / "memory.db"
+
+
+def _explained(detail: ErrorDetails) -> str:
+    """One problem, in terms of what the user set."""
+    name = str(detail["loc"][0]) if detail["loc"] else "embedder"
+    if detail["type"] == "extra_forbidden":
+        return f"{name!r} in {config_path()} is no setting; there are {', '.join(_names())}"
+    return f"COFIRE_{name.upper()} (or {name} in {config_path()}): {detail['msg']}"
+
+
+def _names() -> list[str]:
+    return sorted(Settings.model_fields)
