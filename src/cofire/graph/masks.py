@@ -1,0 +1,61 @@
+"""Filters as masks over rows: evaluated before ranking, never after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cofire.dynamics.arrays import Bool
+from cofire.graph.active import ActiveGraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Which rows may be recalled; every given condition must hold.
+
+    `any_of`: groups of facet hashes, of each group at least one (a speaker of these, a session of
+    those). `all_of`: facet hashes that must all be there (tags, metadata). `kinds`,
+    `without_kinds`: kind codes. `since` ≤ time < `until` and `now`: microseconds since 1970 UTC;
+    a row whose expiry is at or before `now` is out.
+    """
+
+    any_of: tuple[tuple[int, ...], ...] = ()
+    all_of: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    without_kinds: tuple[int, ...] = ()
+    since: int | None = None
+    until: int | None = None
+    now: int | None = None
+
+
+def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
+    """Live rows that satisfy `wanted`; None if that is every row."""
+    masks: list[Bool] = []
+    if graph.live is not None:
+        masks.append(graph.live)
+    if wanted.kinds or wanted.without_kinds:
+        masks.append(_kind_table(wanted)[graph.column("kind")])
+    if wanted.since is not None:
+        masks.append(graph.column("time") >= wanted.since)
+    if wanted.until is not None:
+        masks.append(graph.column("time") < wanted.until)
+    if wanted.now is not None:
+        unexpired = graph.column("expires") > wanted.now
+        if not unexpired.all():
+            masks.append(unexpired)
+    masks += [graph.facets.any_of(group, graph.size) for group in wanted.any_of]
+    masks += [graph.facets.any_of((facet,), graph.size) for facet in wanted.all_of]
+    if not masks:
+        return None
+    result = masks[0].copy()
+    for mask in masks[1:]:
+        result &= mask
+    return result
+
+
+def _kind_table(wanted: RowFilter) -> Bool:
+    table = np.full(256, not wanted.kinds, np.bool_)
+    table[list(wanted.kinds)] = True
+    table[list(wanted.without_kinds)] = False
+    return table
