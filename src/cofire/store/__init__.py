@@ -1,0 +1,66 @@
+"""Where memories are kept: one schema, one class of verbs, any database behind it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from cofire.errors import ConfigurationError, InputError
+from cofire.store.store import Store
+
+__all__ = ["Store", "open_store"]
+
+_URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+def open_store(
+    url_or_path: str | Path,
+    *,
+    create: bool = True,
+    busy_timeout: float = 30.0,
+    durability: str = "normal",
+) -> Store:
+    """Opens a store, or makes it. The only place that knows the back ends by name.
+
+    `url_or_path` is a file, or `sqlite:///relative/file` or `sqlite:////absolute/file`.
+    `busy_timeout` is how many seconds a write waits for other writers. `durability` is "full"
+    (an acknowledged write survives a power failure) or "normal" (it survives the end of the
+    process; the last moments before a power failure may be lost, never half of a write).
+
+    Raises NotFoundError (missing, and `create` is false), StoreUnavailableError,
+    SchemaVersionError, StoreCorruptError, FormatError, ConfigurationError, InputError.
+    """
+    if durability not in {"full", "normal"}:
+        raise InputError(f'durability is "full" or "normal", not {durability!r}')
+    if not busy_timeout >= 0:
+        raise InputError(f"busy_timeout is a number of seconds from 0, not {busy_timeout}")
+    path, options = _sqlite_path(url_or_path)
+    from cofire.store.sqlite_files import open_file
+
+    backend = open_file(
+        path,
+        create=create,
+        busy_timeout=busy_timeout,
+        durability=durability,
+        url_options=options,
+    )
+    return Store(backend)
+
+
+def _sqlite_path(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:
+    if isinstance(url_or_path, Path) or not _URL.match(url_or_path):
+        if not str(url_or_path) or "\0" in str(url_or_path):
+            raise InputError("a store needs the path of a file")
+        return Path(url_or_path), {}
+    parts = urlsplit(url_or_path)
+    if parts.scheme not in {"sqlite", "sqlite+pysqlite"}:
+        raise ConfigurationError(
+            f"no back end for {parts.scheme}:// yet; use the path of a file or sqlite:///file"
+        )
+    if parts.netloc or len(parts.path) < 2:
+        raise ConfigurationError(
+            f"{url_or_path}: name a file, as in sqlite:///memories.db (three slashes; four for an "
+            "absolute path); stores in memory only are not supported"
+        )
+    return Path(unquote(parts.path[1:])), dict(parse_qsl(parts.query))

@@ -1,0 +1,159 @@
+"""Listing memories page by page, with literal filters.
+
+Speakers, sessions, tags and metadata are compared by their 64-bit hashes, as in the active graph:
+equal only if they are equal character by character.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Table, and_, bindparam, exists, or_, select
+
+from cofire.errors import InputError
+from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, ONE
+from cofire.store.records import ItemRow, ListedRow, SpaceInfo
+from cofire.store.rows import attribute_hashes, item_from_row, kind_code, label_hash, tag_hashes
+from cofire.store.schema import attributes, tags
+from cofire.store.session import Query, Session, SqlFlavour
+from cofire.types import Filters, to_micros
+
+Cursor = tuple[int, bytes]
+"""Where a page ended: the time and uid of its last item."""
+
+
+def list_items(
+    session: Session,
+    among: Sequence[SpaceInfo],
+    filters: Filters,
+    *,
+    after: Cursor | None = None,
+    limit: int = 100,
+    newest_first: bool = True,
+) -> list[ListedRow]:
+    """Up to `limit` whole items of the spaces by (time, uid), after the position `after`."""
+    if limit < 1:
+        raise InputError(f"a page needs a limit of at least 1, not {limit}")
+    parameters = _parameters(session, filters)
+    if after is not None:
+        parameters["after_time"], parameters["after_uid"] = after
+    query = _page(
+        kinds=bool(filters.kinds),
+        speakers=bool(filters.speakers),
+        sessions=bool(filters.sessions),
+        tag_count=len(set(filters.tags)),
+        attribute_count=len(filters.metadata),
+        since=filters.since is not None,
+        until=filters.until is not None,
+        after=after is not None,
+        newest_first=newest_first,
+    )
+    pages: list[list[ListedRow]] = []
+    for space in among:
+        rows = session.all(
+            query,
+            tenant=space.tenant_id,
+            space=space.space_id,
+            row_limit=limit,
+            **parameters,
+        )
+        pages.append([ListedRow(space, item_from_row(row)) for row in rows])
+    if len(pages) == 1:
+        return pages[0]
+    merged = heapq.merge(*pages, key=lambda row: _position(row.item), reverse=newest_first)
+    return [row for row, _ in zip(merged, range(limit), strict=False)]
+
+
+def _position(item: ItemRow) -> Cursor:
+    return item.time, item.uid
+
+
+def _parameters(session: Session, filters: Filters) -> dict[str, Any]:
+    parameters: dict[str, Any] = {}
+    if filters.kinds:
+        parameters["kinds"] = session.pack([kind_code(str(kind)) for kind in filters.kinds])
+    for name, values in (("speaker", filters.speakers), ("session", filters.sessions)):
+        if values:
+            parameters[f"{name}_hashes"] = session.pack(
+                [label_hash(name, value) for value in values]
+            )
+    for index, label in enumerate(tag_hashes(filters.tags)):
+        parameters[f"tag_{index}"] = label
+    for index, label in enumerate(attribute_hashes(filters.metadata)):
+        parameters[f"attribute_{index}"] = label
+    if filters.since is not None:
+        parameters["since"] = to_micros(filters.since)
+    if filters.until is not None:
+        parameters["until"] = to_micros(filters.until)
+    return parameters
+
+
+@cache
+def _page(
+    *,
+    kinds: bool,
+    speakers: bool,
+    sessions: bool,
+    tag_count: int,
+    attribute_count: int,
+    since: bool,
+    until: bool,
+    after: bool,
+    newest_first: bool,
+) -> Query:
+    """The query of a page with these conditions; one per combination, kept."""
+
+    def build(flavour: SqlFlavour) -> Any:
+        conditions: list[Any] = [
+            ONE.c.tenant == bindparam("tenant"),
+            ONE.c.space == bindparam("space"),
+            ONE.c.parent == 0,
+        ]
+        if kinds:
+            conditions.append(ONE.c.kind.in_(flavour.members("kinds")))
+        if speakers:
+            conditions.append(ONE.c.speaker_hash.in_(flavour.members("speaker_hashes")))
+        if sessions:
+            conditions.append(ONE.c.session_hash.in_(flavour.members("session_hashes")))
+        conditions += [_carries(tags, f"tag_{index}") for index in range(tag_count)]
+        conditions += [
+            _carries(attributes, f"attribute_{index}") for index in range(attribute_count)
+        ]
+        if since:
+            conditions.append(ONE.c.time >= bindparam("since"))
+        if until:
+            conditions.append(ONE.c.time < bindparam("until"))
+        if after:
+            conditions.append(_beyond(newest_first))
+        order = (ONE.c.time, ONE.c.uid)
+        if newest_first:
+            order = (ONE.c.time.desc(), ONE.c.uid.desc())  # type: ignore[assignment]
+        return (
+            select(*ITEM_SELECTION)
+            .select_from(ITEM_SOURCE)
+            .where(*conditions)
+            .order_by(*order)
+            .limit(bindparam("row_limit"))
+        )
+
+    return Query(build)
+
+
+def _carries(table: Table, parameter: str) -> Any:
+    return exists().where(
+        table.c.tenant == ONE.c.tenant,
+        table.c.space == ONE.c.space,
+        table.c.hash == bindparam(parameter),
+        table.c.number == ONE.c.number,
+    )
+
+
+def _beyond(newest_first: bool) -> Any:
+    time: Any = bindparam("after_time")
+    uid: Any = bindparam("after_uid")
+    if newest_first:
+        return and_(ONE.c.time <= time, or_(ONE.c.time < time, ONE.c.uid < uid))
+    return and_(ONE.c.time >= time, or_(ONE.c.time > time, ONE.c.uid > uid))

@@ -1,0 +1,34 @@
+"""The schema's history: an Alembic environment that runs inside a transaction given to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy import Connection
+
+REVISIONS: tuple[str, ...] = ("0001",)
+"""Every revision, oldest first. Listed so that opening a current store need not load Alembic."""
+HEAD = REVISIONS[-1]
+
+
+def configuration() -> Config:
+    """An Alembic configuration that needs no .ini file."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("path_separator", "os")
+    # ConfigParser expands %: a checkout may well lie in a folder with one in its name.
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    return config
+
+
+def upgrade(connection: Connection) -> None:
+    """Brings the schema to `HEAD` within the connection's transaction."""
+    from alembic import command
+
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,244 @@
+"""What use leaves behind: recall records, access counts, the learning log."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from cofire.store.forgetting import WHOLES
+from cofire.store.reading import REVISION
+from cofire.store.records import EventRecord, RecallHit, RecallRecord, SpaceInfo, canonical_json
+from cofire.store.schema import accesses, events, recall_items, recalls
+from cofire.store.session import Query, Row, Session
+from cofire.store.writing import take_turn
+
+FIND_RECALL = Query(
+    lambda _: select(recalls.c.time).where(
+        recalls.c.tenant == bindparam("tenant"),
+        recalls.c.space == bindparam("space"),
+        recalls.c.uid == bindparam("uid"),
+    )
+)
+ADD_RECALL = Query(lambda _: insert(recalls))
+RECALL_COLUMNS = tuple(column.name for column in recalls.columns)
+ADD_HIT = Query(lambda _: insert(recall_items))
+HIT_COLUMNS = tuple(column.name for column in recall_items.columns)
+COUNTED = Query(
+    lambda flavour: select(
+        accesses.c.number, accesses.c.access_count, accesses.c.last_accessed
+    ).where(
+        accesses.c.tenant == bindparam("tenant"),
+        accesses.c.space == bindparam("space"),
+        accesses.c.number.in_(flavour.members("numbers")),
+    )
+)
+UNCOUNT = Query(
+    lambda flavour: delete(accesses).where(
+        accesses.c.tenant == bindparam("tenant"),
+        accesses.c.space == bindparam("space"),
+        accesses.c.number.in_(flavour.members("numbers")),
+    )
+)
+ADD_COUNT = Query(lambda _: insert(accesses))
+COUNT_COLUMNS = tuple(column.name for column in accesses.columns)
+OLD_HITS = Query(
+    lambda _: delete(recall_items).where(
+        recall_items.c.tenant == bindparam("tenant"),
+        recall_items.c.space == bindparam("space"),
+        recall_items.c.recall.in_(
+            select(recalls.c.uid).where(
+                recalls.c.tenant == bindparam("tenant"),
+                recalls.c.space == bindparam("space"),
+                recalls.c.time < bindparam("before"),
+            )
+        ),
+    )
+)
+OLD_RECALLS = Query(
+    lambda _: delete(recalls).where(
+        recalls.c.tenant == bindparam("tenant"),
+        recalls.c.space == bindparam("space"),
+        recalls.c.time < bindparam("before"),
+    )
+)
+READ_RECALL = Query(
+    lambda _: select(
+        recalls.c.uid, recalls.c.query, recalls.c.time, recalls.c.profile, recalls.c.principal
+    ).where(
+        recalls.c.tenant == bindparam("tenant"),
+        recalls.c.space == bindparam("space"),
+        recalls.c.uid == bindparam("uid"),
+    )
+)
+READ_HITS = Query(
+    lambda _: (
+        select(
+            recall_items.c.number,
+            recall_items.c.position,
+            recall_items.c.score,
+            recall_items.c.linked,
+        )
+        .where(
+            recall_items.c.tenant == bindparam("tenant"),
+            recall_items.c.space == bindparam("space"),
+            recall_items.c.recall == bindparam("uid"),
+        )
+        .order_by(recall_items.c.position, recall_items.c.number)
+    )
+)
+LAST_EVENT = Query(
+    lambda _: select(func.coalesce(func.max(events.c.seq), 0)).where(
+        events.c.tenant == bindparam("tenant"), events.c.space == bindparam("space")
+    )
+)
+ADD_EVENT = Query(lambda _: insert(events))
+EVENT_COLUMNS = tuple(column.name for column in events.columns)
+
+
+def record_recalls(
+    session: Session, batch: Sequence[tuple[SpaceInfo, RecallRecord]], *, count_use: bool
+) -> int:
+    """Keeps recall records and (`count_use`) counts their hits as accesses; revisions stay.
+
+    The records were buffered, and deletion beats every buffer: memories forgotten since are left
+    out, and a record of which nothing is left, or whose space is gone, is not kept. A record that
+    is kept already is passed over. Returns how many records were kept.
+    """
+    by_space: dict[tuple[int, int], list[RecallRecord]] = {}
+    for space, record in batch:
+        by_space.setdefault((space.tenant_id, space.space_id), []).append(record)
+    return sum(
+        _record(session, {"tenant": tenant, "space": space}, records, count_use)
+        for (tenant, space), records in by_space.items()
+        if session.one(REVISION, tenant=tenant, space=space) is not None
+    )
+
+
+def _record(
+    session: Session, here: dict[str, int], batch: Sequence[RecallRecord], count_use: bool
+) -> int:
+    wanted = sorted({hit.number for record in batch for hit in record.hits})
+    found = session.all(WHOLES, numbers=session.pack(wanted), **here)
+    wholes = {number: parent or number for number, parent in found}
+    kept: dict[bytes, Row] = {}
+    hits: list[Row] = []
+    used: Counter[int] = Counter()
+    last: dict[int, int] = {}
+    for record in batch:
+        left = {hit.number: hit for hit in record.hits if hit.number in wholes}
+        known = record.uid in kept or session.one(FIND_RECALL, uid=record.uid, **here) is not None
+        if known or (record.hits and not left):
+            continue
+        own = (record.uid, record.time, record.profile, record.principal, record.query)
+        kept[record.uid] = (*here.values(), *own)
+        for hit in left.values():
+            row = (record.uid, hit.number, hit.position, float(hit.score), int(hit.linked))
+            hits.append((*here.values(), *row))
+        for number in {wholes[number] for number in left}:
+            used[number] += 1
+            last[number] = max(record.time, last.get(number, record.time))
+    session.many(ADD_RECALL, list(kept.values()), RECALL_COLUMNS)
+    session.many(ADD_HIT, hits, HIT_COLUMNS)
+    if count_use:
+        _count(session, here, used, last)
+    return len(kept)
+
+
+def record_access(session: Session, space: SpaceInfo, numbers: Sequence[int], time: int) -> None:
+    """Counts one access of each memory at `time`. Unknown numbers are passed over."""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    found = session.all(WHOLES, numbers=session.pack(numbers), **here)
+    wholes = {parent or number for number, parent in found}
+    _count(session, here, Counter(wholes), dict.fromkeys(wholes, time))
+
+
+def _count(
+    session: Session, here: dict[str, int], used: Counter[int], last: dict[int, int]
+) -> None:
+    if not used:
+        return
+    packed = session.pack(sorted(used))
+    former = {
+        number: (count, latest)
+        for number, count, latest in session.all(COUNTED, numbers=packed, **here)
+    }
+    session.run(UNCOUNT, numbers=packed, **here)
+    rows = []
+    for number, more in used.items():
+        count, latest = former.get(number, (0, last[number]))
+        rows.append((*here.values(), number, count + more, max(latest, last[number])))
+    session.many(ADD_COUNT, rows, COUNT_COLUMNS)
+
+
+def set_access(session: Session, space: SpaceInfo, counts: Sequence[tuple[int, int, int]]) -> None:
+    """Sets (number, access count, last accessed) outright, for an import."""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    session.run(UNCOUNT, numbers=session.pack([row[0] for row in counts]), **here)
+    session.many(ADD_COUNT, [(*here.values(), *row) for row in counts], COUNT_COLUMNS)
+
+
+def purge_recalls(session: Session, space: SpaceInfo, before: int) -> int:
+    """Deletes recall records older than `before`; returns how many."""
+    here = {"tenant": space.tenant_id, "space": space.space_id, "before": before}
+    session.run(OLD_HITS, **here)
+    return session.run(OLD_RECALLS, **here)
+
+
+def recall_record(session: Session, space: SpaceInfo, uid: bytes) -> RecallRecord | None:
+    """One recall record."""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    row = session.one(READ_RECALL, uid=uid, **here)
+    return None if row is None else recall_from_row(session, space, row)
+
+
+def recall_from_row(session: Session, space: SpaceInfo, row: Row) -> RecallRecord:
+    uid, query, time, profile, principal = row
+    hits = session.all(READ_HITS, tenant=space.tenant_id, space=space.space_id, uid=uid)
+    return RecallRecord(
+        uid=uid,
+        query=query,
+        time=time,
+        profile=profile,
+        principal=principal,
+        hits=tuple(RecallHit(hit[0], hit[1], hit[2], hit[3] != 0) for hit in hits),
+    )
+
+
+def append_events(session: Session, space: SpaceInfo, new: Sequence[EventRecord]) -> int:
+    """Appends to the learning log, giving sequence numbers; returns the last one."""
+    turn = take_turn(session, space)
+    here = {"tenant": turn.tenant, "space": turn.space}
+    last: int = session.all(LAST_EVENT, **here)[0][0]
+    rows = [
+        (
+            *here.values(),
+            last + 1 + index,
+            event.recall,
+            event.type,
+            canonical_json(event.items),
+            event.outcome,
+            event.signal,
+            event.principal,
+            event.time,
+        )
+        for index, event in enumerate(new)
+    ]
+    session.many(ADD_EVENT, rows, EVENT_COLUMNS)
+    return last + len(rows)
+
+
+def event_from_row(row: Row) -> EventRecord:
+    seq, recall, type_, credits_, outcome, signal, principal, time = row
+    return EventRecord(
+        seq=seq,
+        recall=recall,
+        type=type_,
+        items=tuple((int(number), float(credit)) for number, credit in json.loads(credits_)),
+        outcome=outcome,
+        signal=signal,
+        principal=principal,
+        time=time,
+    )

@@ -1,0 +1,368 @@
+"""The store's records: what goes in and what comes out, as plain values.
+
+Times are integer microseconds since 1970-01-01 UTC, offsets minutes east of UTC, uids 16 bytes
+(UUIDv7), numbers positive integers that are dense within a space and never used again. Hashes
+are unsigned 64-bit integers made by `text_hash`.
+
+Rows that are read in bulk (`GraphRow`, `GraphLink`, `ItemRow`, …) are named tuples: making one
+costs a fifth of a frozen dataclass, and a refresh makes a hundred thousand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cofire.types import Kind, LinkType, SpaceRef
+
+KINDS: tuple[Kind, ...] = tuple(Kind)
+"""Kinds by their stored code (the position). Append only: the codes are in people's files."""
+KIND_CODES: Mapping[str, int] = {kind.value: code for code, kind in enumerate(KINDS)}
+LINK_TYPES: tuple[LinkType, ...] = tuple(LinkType)
+"""Link types by their stored code (the position). Append only."""
+LINK_CODES: Mapping[str, int] = {kind.value: code for code, kind in enumerate(LINK_TYPES)}
+
+TEMPORAL_STRENGTH = 0.5
+"""Strength of a new temporal link (HeLa-Mem's code; mechanisms.md, section 1)."""
+
+EventTimeRow = tuple[str, int, int, int, int]
+"""Words, start µs, end µs (exclusive), first character, character after the last."""
+
+
+def text_hash(text: str) -> int:
+    """The unsigned 64-bit hash of a term or facet: BLAKE2b, 8 bytes, little-endian."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def facet_hash(facet: str, value: str) -> int:
+    """Hash of a facet such as ("speaker", "Ada"); 0 never occurs in practice and means none."""
+    return text_hash(f"{facet}\0{value}")
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, characters as they are."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def comparable_json(value: Any) -> str:
+    """Canonical JSON in which equal values are spelled alike: 1.0 as 1. What filters compare."""
+    return canonical_json(_comparable(value))
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _comparable(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_comparable(part) for part in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSegment:
+    """Part of a long text: characters `start` to `end` of its whole.
+
+    `length` is the BM25 document length in terms; `terms` and `concepts` are packed pairs (see
+    `NewItem`); `vector` is float16 little-endian or None, `pending` when one is wanted.
+    """
+
+    uid: bytes
+    start: int
+    end: int
+    tokens: int = 0
+    length: int = 0
+    terms: bytes = b""
+    concepts: bytes = b""
+    vector: bytes | None = None
+    pending: bool = False
+    signals: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewItem:
+    """A memory ready to be stored.
+
+    `terms` and `concepts`: n x uint64 hash (little-endian, ascending, unique), then n x uint8
+    count. `facets`: n x uint64, ascending, unique. `vector`: float16 little-endian, L2-normalised
+    before rounding; None for a segmented whole or when `pending`. `importance` is 1–10,
+    `confidence` in [0, 1]. `valid_from` ≤ t < `valid_to` is when a fact holds. `untrusted` marks
+    text that did not come from the user. `segments` not empty makes this a whole.
+    """
+
+    uid: bytes
+    content: str
+    time: int
+    recorded: int
+    kind: str = Kind.EPISODE.value
+    title: str | None = None
+    speaker: str | None = None
+    role: str | None = None
+    session: str | None = None
+    offset: int | None = None
+    expires: int | None = None
+    tags: tuple[str, ...] = ()
+    importance: int = 5
+    pinned: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    language: str | None = None
+    keywords: tuple[str, ...] = ()
+    tokens: int = 0
+    event_times: tuple[EventTimeRow, ...] = ()
+    signals: int = 0
+    length: int = 0
+    terms: bytes = b""
+    concepts: bytes = b""
+    facets: bytes = b""
+    vector: bytes | None = None
+    pending: bool = False
+    segments: tuple[NewSegment, ...] = ()
+    archived: int | None = None
+    confidence: float | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    untrusted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceInfo:
+    """A space as last read. Every verb of the store takes one to say where.
+
+    `model` and `dimension` describe the space's vectors (None before the first). They are
+    compared when vectors are written, so a stale copy cannot mix two models.
+    """
+
+    tenant_id: int
+    space_id: int
+    ref: SpaceRef
+    revision: int
+    model: str | None
+    dimension: int | None
+    settings: Mapping[str, Any]
+    created: int = 0
+    """When it was made, µs: tells a space from a later one of the same id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """What `append` did, in the order given; `created[i]` is False for a repeated key."""
+
+    numbers: tuple[int, ...]
+    uids: tuple[bytes, ...]
+    created: tuple[bool, ...]
+    revision: int
+
+
+class GraphRow(NamedTuple):
+    """What the active graph needs of an item or segment. `parent` 0 and hashes 0 mean none."""
+
+    number: int
+    uid: bytes
+    revision: int
+    parent: int
+    kind: int
+    speaker: int
+    session: int
+    time: int
+    event_start: int | None
+    event_end: int | None
+    expires: int | None
+    importance: int
+    pinned: int
+    signals: int
+    length: int
+    terms: bytes
+    concepts: bytes
+    facets: bytes
+    vector: bytes | None
+
+
+class GraphLink(NamedTuple):
+    """A link as the active graph needs it; `type` is a position in `LINK_TYPES`."""
+
+    source: int
+    target: int
+    type: int
+    strength: float
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What changed in a space since a revision, as of `revision`.
+
+    With `rebuild`, `rows` and `links` are everything there is and what the caller had is void.
+    Otherwise they are the new state of what was added or changed; apply the removals first.
+
+    `rows` and `links` are plain tuples in the order of `GraphRow` and `GraphLink`: the garbage
+    collector looks through named ones again and again, which makes a large load a third slower.
+    `named` gives them names.
+    """
+
+    revision: int
+    rebuild: bool
+    rows: list[tuple[Any, ...]]
+    links: list[tuple[Any, ...]]
+    removed_items: list[int]
+    removed_links: list[tuple[int, int]]
+
+    def named(self) -> tuple[list[GraphRow], list[GraphLink]]:
+        """The rows and links with named fields, for when there are few."""
+        return list(map(GraphRow._make, self.rows)), list(map(GraphLink._make, self.links))
+
+
+class ItemRow(NamedTuple):
+    """An item as stored. For a segment (`parent` > 0) `content` is the segment's text, `whole`
+    the uid of the text it is part of, and the descriptive fields are the whole's."""
+
+    number: int
+    uid: bytes
+    parent: int
+    whole: bytes
+    segment: int
+    segments: int
+    start: int
+    end: int
+    kind: str
+    content: str
+    title: str | None
+    speaker: str | None
+    role: str | None
+    session: str | None
+    time: int
+    offset: int | None
+    recorded: int
+    updated: int
+    expires: int | None
+    archived: int | None
+    tags: tuple[str, ...]
+    importance: int
+    pinned: bool
+    metadata: dict[str, Any]
+    key: str | None
+    language: str | None
+    keywords: tuple[str, ...]
+    tokens: int
+    event_times: tuple[EventTimeRow, ...]
+    access_count: int
+    last_accessed: int | None
+    version: int
+    pending: bool
+    confidence: float | None
+    valid_from: int | None
+    valid_to: int | None
+    untrusted: bool
+    revision: int
+
+
+class ListedRow(NamedTuple):
+    """One row of a listing and the space it is in."""
+
+    space: SpaceInfo
+    item: ItemRow
+
+
+class VersionRow(NamedTuple):
+    """A former text: `content` and `title` were current until `replaced`."""
+
+    number: int
+    version: int
+    content: str
+    title: str | None
+    replaced: int
+
+
+class LinkRow(NamedTuple):
+    """A link as stored; `type` is a `LinkType` value, strength in [0, 1]."""
+
+    source: int
+    target: int
+    source_uid: bytes
+    target_uid: bytes
+    type: str
+    strength: float
+    coactivations: int
+    last_coactivated: int | None
+    created: int
+    revision: int
+
+
+class RecallHit(NamedTuple):
+    """One memory of a recall; `linked` when it came only over links."""
+
+    number: int
+    position: int
+    score: float
+    linked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRecord:
+    """A question and what was returned for it from one space."""
+
+    uid: bytes
+    query: str
+    time: int
+    profile: str
+    hits: tuple[RecallHit, ...]
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecord:
+    """One entry of the learning log. `seq` is given by the store when it is appended (0 before).
+
+    `items` are (number, credit) pairs; `outcome` in [-1, 1]; `signal` says what told us.
+    """
+
+    seq: int = 0
+    recall: bytes | None
+    type: str
+    items: tuple[tuple[int, float], ...]
+    outcome: float | None
+    signal: str | None
+    principal: str | None
+    time: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amendment:
+    """The fields of an imported item that only use gives it, and its former texts."""
+
+    number: int
+    updated: int
+    version: int = 1
+    access_count: int = 0
+    last_accessed: int | None = None
+    history: tuple[VersionRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceCounts:
+    """Counts of one space; `items` are wholes, `pending` rows wait for a vector."""
+
+    items: int
+    segments: int
+    links: int
+    by_kind: Mapping[str, int]
+    pending: int
+    revision: int
+    model: str | None
+    dimension: int | None
+    oldest: int | None
+    newest: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something `check` found wrong: what, where, how often, and a few examples."""
+
+    code: str
+    message: str
+    count: int
+    examples: tuple[str, ...] = ()

@@ -1,0 +1,360 @@
+"""The one schema, in SQLAlchemy Core, for every back end.
+
+Tenant and space come first in every key, so that a space is a contiguous range and no query can
+reach beyond it. Types are portable: 64-bit integers for times (µs since 1970 UTC), numbers and
+hashes (unsigned hashes are stored as their signed twins), text, bytes; JSON is canonical text.
+There are no foreign keys: each verb keeps the tables together in one transaction, and
+`Store.check` verifies that they are.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _key(name: str) -> Column[int]:
+    return Column(name, BigInteger, primary_key=True, autoincrement=False)
+
+
+def _integer(name: str, default: str | None = None) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=default)
+
+
+def _small(name: str, default: str | None = None) -> Column[int]:
+    return Column(name, SmallInteger, nullable=False, server_default=default)
+
+
+def _moment(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=True)
+
+
+counters = Table(
+    "counters",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    _integer("value"),
+    comment="The last id given out, by kind of thing; ids are never used again.",
+)
+
+tenants = Table(
+    "tenants",
+    metadata,
+    _key("id"),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+models = Table(
+    "models",
+    metadata,
+    _key("id"),
+    Column("name", Text, nullable=False),
+    _integer("dimension"),
+    UniqueConstraint("name", "dimension"),
+    comment="Embedding models, so that each vector can name its own in a few bytes.",
+)
+
+spaces = Table(
+    "spaces",
+    metadata,
+    _key("tenant"),
+    _key("id"),
+    Column("identity", Text, nullable=False, server_default=""),
+    Column("user", Text, nullable=False, server_default=""),
+    Column("project", Text, nullable=False, server_default=""),
+    _integer("revision", "0"),
+    Column(
+        "floor",
+        BigInteger,
+        nullable=False,
+        server_default="0",
+        comment="Changes since a lower revision can only be had as a rebuild.",
+    ),
+    _integer("last_number", "0"),
+    Column("model", BigInteger, nullable=True),
+    Column("settings", Text, nullable=False, server_default="{}"),
+    _integer("created", "0"),
+    UniqueConstraint("id"),
+    UniqueConstraint("tenant", "identity", "user", "project"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    Column("uid", LargeBinary, nullable=False),
+    _integer("revision"),
+    # What the active graph reads, for wholes and segments alike; before the long columns, so
+    # that SQLite finds it without following the overflow pages of a long text.
+    Column("parent", BigInteger, nullable=False, comment="0, or the whole this is a segment of"),
+    _small("kind"),
+    _integer("speaker_hash"),
+    _integer("session_hash"),
+    _integer("time"),
+    _moment("event_start"),
+    _moment("event_end"),
+    _moment("expires"),
+    _small("importance"),
+    _small("pinned"),
+    _integer("signals"),
+    _integer("length"),
+    Column("terms", LargeBinary, nullable=False),
+    Column("concepts", LargeBinary, nullable=False),
+    Column("facets", LargeBinary, nullable=False),
+    Column("pending", SmallInteger, nullable=False, comment="a vector is wanted but missing"),
+    Column("segment", BigInteger, nullable=False, comment="index among the whole's segments"),
+    Column("segments", BigInteger, nullable=False, comment="how many this whole has, or 0"),
+    _integer("start"),
+    _integer("end"),
+    _integer("tokens"),
+    # What people read; empty on segments.
+    _integer("version", "1"),
+    Column("offset", BigInteger, nullable=True, comment="minutes east of UTC"),
+    _integer("recorded"),
+    _integer("updated"),
+    _moment("archived"),
+    Column("confidence", Double, nullable=True),
+    _moment("valid_from"),
+    _moment("valid_to"),
+    _small("untrusted", "0"),
+    Column("key", Text, nullable=True),
+    Column("key_hash", BigInteger, nullable=True),
+    Column("language", Text, nullable=True),
+    Column("role", Text, nullable=True),
+    Column("speaker", Text, nullable=True),
+    Column("session", Text, nullable=True),
+    Column("title", Text, nullable=True),
+    Column("tags", Text, nullable=False, server_default="[]"),
+    Column("keywords", Text, nullable=False, server_default="[]"),
+    Column("event_times", Text, nullable=False, server_default="[]"),
+    Column("metadata", Text, nullable=False, server_default="{}"),
+    Column("content", Text, nullable=True),
+    Index("ix_items_uid", "tenant", "space", "uid", unique=True),
+    Index("ix_items_revision", "tenant", "space", "revision"),
+    Index("ix_items_time", "tenant", "space", "parent", "time", "uid"),
+    Index("ix_items_session", "tenant", "space", "session_hash", "parent", "number"),
+    Index(
+        "ix_items_key",
+        "tenant",
+        "space",
+        "key_hash",
+        sqlite_where=text("key_hash IS NOT NULL"),
+        postgresql_where=text("key_hash IS NOT NULL"),
+    ),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    _key("model"),
+    Column("vector", LargeBinary, nullable=False, comment="float16, little-endian"),
+)
+
+accesses = Table(
+    "accesses",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    _integer("access_count"),
+    _integer("last_accessed"),
+    comment="Apart from items: counting a use must not rewrite a long text.",
+    sqlite_with_rowid=False,
+)
+
+# The next three hold hashes and no text: the pages of a tree in the order of hashes are split
+# all the time, and leave copies of what they held where deletion does not reach.
+tags = Table(
+    "tags",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("hash"),
+    _key("number"),
+    Index("ix_tags_number", "tenant", "space", "number"),
+    comment="Tags by their hash; the words are with the item.",
+    sqlite_with_rowid=False,
+)
+
+attributes = Table(
+    "attributes",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("hash"),
+    _key("number"),
+    Index("ix_attributes_number", "tenant", "space", "number"),
+    comment="Top-level metadata by the hash of name and comparable value.",
+    sqlite_with_rowid=False,
+)
+
+interactions = Table(
+    "interactions",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("hash"),
+    _integer("started"),
+    _integer("ended"),
+    _integer("turns"),
+    comment="Sessions by the hash of their name.",
+    sqlite_with_rowid=False,
+)
+
+links = Table(
+    "links",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("source"),
+    _key("target"),
+    _small("type"),
+    Column("strength", Double, nullable=False),
+    _integer("coactivations", "0"),
+    _moment("last_coactivated"),
+    _integer("created"),
+    _integer("revision"),
+    Index("ix_links_target", "tenant", "space", "target"),
+    Index("ix_links_revision", "tenant", "space", "revision"),
+    sqlite_with_rowid=False,
+)
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("revision"),
+    Column("source", BigInteger, primary_key=True, comment="a number, or a link's source"),
+    Column("target", BigInteger, primary_key=True, comment="0, or a link's target"),
+    sqlite_with_rowid=False,
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    _key("version"),
+    Column("content", Text, nullable=False),
+    Column("title", Text, nullable=True),
+    _integer("replaced"),
+)
+
+recalls = Table(
+    "recalls",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    Column("uid", LargeBinary, primary_key=True),
+    _integer("time"),
+    Column("profile", Text, nullable=False),
+    Column("principal", Text, nullable=True),
+    Column("query", Text, nullable=False),
+    Index("ix_recalls_time", "tenant", "space", "time"),
+)
+
+recall_items = Table(
+    "recall_items",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    Column("recall", LargeBinary, primary_key=True),
+    _key("number"),
+    _integer("position"),
+    Column("score", Double, nullable=False),
+    _small("linked"),
+    Index("ix_recall_items_number", "tenant", "space", "number"),
+    sqlite_with_rowid=False,
+)
+
+events = Table(
+    "events",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("seq"),
+    Column("recall", LargeBinary, nullable=True),
+    Column("type", Text, nullable=False),
+    Column("credits", Text, nullable=False, comment="JSON: [[number, credit], …]"),
+    Column("outcome", Double, nullable=True),
+    Column("signal", Text, nullable=True),
+    Column("principal", Text, nullable=True),
+    _integer("time"),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("seq"),
+    Column("state", LargeBinary, nullable=False),
+    _integer("created"),
+    comment="The fold of the events up to seq, to bound replay.",
+)
+
+projections = Table(
+    "projections",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("version"),
+    Column("data", LargeBinary, nullable=False),
+    comment="The fitted projection of a space's vectors, the newest version counts.",
+)
+
+SPACE_TABLES: tuple[Table, ...] = (
+    items,
+    vectors,
+    accesses,
+    tags,
+    attributes,
+    interactions,
+    links,
+    tombstones,
+    versions,
+    recalls,
+    recall_items,
+    events,
+    checkpoints,
+    projections,
+)
+"""Every table keyed by (tenant, space, …): what forgetting a space must empty."""
+
+NUMBERED_TABLES: tuple[Table, ...] = (
+    items,
+    vectors,
+    accesses,
+    tags,
+    attributes,
+    versions,
+    recall_items,
+)
+"""Tables with a row per item: what forgetting an item must empty, and orphans are sought in."""

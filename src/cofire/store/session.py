@@ -1,0 +1,176 @@
+"""Running precompiled statements on a raw connection: the store's hot path.
+
+A `Query` is built once in SQLAlchemy Core and compiled once per back end; running it is one call
+of the DB-API with a tuple, without the cost of the ORM, of result objects or of compiling again.
+What differs between databases is behind `Backend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy import Select
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from cofire.store.records import Finding
+from cofire.types import Progress
+
+Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """The part of a DB-API cursor that is used."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def execute(self, sql: str, parameters: Sequence[Any], /) -> Any: ...
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def fetchmany(self, size: int, /) -> list[Any]: ...
+
+
+class SqlFlavour(Protocol):
+    """How one database wants its SQL."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def members(self, name: str, *, text: bool = False) -> Select[Any]:
+        """A one-column select of the list bound as `name`, however long (see `pack`)."""
+        ...
+
+    def pack(self, values: Sequence[int] | Sequence[str]) -> Any:
+        """A list of integers or texts as the one parameter that `members` unpacks."""
+        ...
+
+
+class Query:
+    """A statement, built from a flavour when first used and compiled once per flavour."""
+
+    __slots__ = ("build",)
+
+    def __init__(self, build: Callable[[SqlFlavour], Executable]) -> None:
+        self.build = build
+
+
+class Compiled:
+    """A statement as text, the names of its parameters in order, and its constants."""
+
+    __slots__ = ("constants", "names", "sql")
+
+    def __init__(self, query: Query, flavour: SqlFlavour) -> None:
+        compiled = query.build(flavour).compile(dialect=flavour.dialect)  # type: ignore[attr-defined]
+        if not isinstance(compiled, SQLCompiler):
+            raise TypeError(f"not a statement that can be run: {compiled}")
+        self.sql = str(compiled)
+        self.names: tuple[str, ...] = tuple(compiled.positiontup or ())
+        self.constants = {
+            name: bound.value for name, bound in compiled.binds.items() if bound.value is not None
+        }
+
+
+class Session:
+    """One transaction: runs queries on a cursor. Parameters are given by name."""
+
+    __slots__ = ("_compiled", "cursor", "flavour")
+
+    def __init__(
+        self, cursor: Cursor, flavour: SqlFlavour, compiled: dict[Query, Compiled]
+    ) -> None:
+        self.cursor = cursor
+        self.flavour = flavour
+        self._compiled = compiled
+
+    def _prepare(self, query: Query) -> Compiled:
+        found = self._compiled.get(query)
+        if found is None:
+            found = self._compiled[query] = Compiled(query, self.flavour)
+        return found
+
+    def _execute(self, query: Query, parameters: dict[str, Any]) -> None:
+        prepared = self._prepare(query)
+        if prepared.constants:
+            parameters = {**prepared.constants, **parameters}
+        self.cursor.execute(prepared.sql, [parameters[name] for name in prepared.names])
+
+    def run(self, query: Query, **parameters: Any) -> int:
+        """Runs a statement; returns how many rows it touched."""
+        self._execute(query, parameters)
+        return self.cursor.rowcount
+
+    def all(self, query: Query, **parameters: Any) -> list[Row]:
+        """Every row. Reading to the end also ends the statement's hold on its snapshot."""
+        self._execute(query, parameters)
+        return self.cursor.fetchall()
+
+    def portions(self, query: Query, size: int, **parameters: Any) -> Iterator[list[Row]]:
+        """Every row, some at a time; to be read to the end."""
+        self._execute(query, parameters)
+        while rows := self.cursor.fetchmany(size):
+            yield rows
+
+    def one(self, query: Query, **parameters: Any) -> Row | None:
+        """The only row, or None."""
+        rows = self.all(query, **parameters)
+        return rows[0] if rows else None
+
+    def many(self, query: Query, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
+        """Runs a statement for each row of values in the order of `columns`."""
+        if not rows:
+            return
+        prepared = self._prepare(query)
+        if tuple(columns) != prepared.names:
+            raise TypeError(f"columns {tuple(columns)} do not match {prepared.names}")
+        self.cursor.executemany(prepared.sql, rows)
+
+    def pack(self, values: Sequence[int] | Sequence[str]) -> Any:
+        return self.flavour.pack(values)
+
+
+class Backend(Protocol):
+    """A database: transactions, and the few things that only it can do."""
+
+    description: str
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """A consistent snapshot, ended on leaving however that happens."""
+        ...
+
+    def glance(self, query: Query, **parameters: Any) -> list[Row]:
+        """One statement as a transaction of its own: the cheapest possible read."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Session]:
+        """The only writer; commits on leaving, rolls back if leaving by an exception."""
+        ...
+
+    def purge_residue(self) -> None:
+        """Best effort: removes deleted content from logs and free pages."""
+        ...
+
+    def scrub(self) -> None:
+        """Removes whatever is left of deleted content, however long it takes."""
+        ...
+
+    def check(self) -> list[Finding]:
+        """The database's own integrity check."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on disk, logs included."""
+        ...
+
+    def sidecar(self, space_id: int) -> Path | None:
+        """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
+        ...
+
+    def backup(self, target: Path, progress: Progress | None) -> None: ...
+
+    def restore(self, source: Path, progress: Progress | None) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,229 @@
+"""Tenants, spaces and embedding models: finding them, making them, removing them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
+from cofire.store.records import SpaceInfo, canonical_json
+from cofire.store.schema import SPACE_TABLES, counters, models, spaces, tenants
+from cofire.store.session import Query, Row, Session
+from cofire.types import SpaceRef
+
+_SPACE = (
+    spaces.c.tenant,
+    spaces.c.id,
+    tenants.c.name,
+    spaces.c.identity,
+    spaces.c.user,
+    spaces.c.project,
+    spaces.c.revision,
+    models.c.name.label("model"),
+    models.c.dimension,
+    spaces.c.settings,
+    spaces.c.created,
+)
+_FROM = spaces.join(tenants, tenants.c.id == spaces.c.tenant).outerjoin(
+    models, models.c.id == spaces.c.model
+)
+_HERE = (spaces.c.tenant == bindparam("tenant"), spaces.c.id == bindparam("space"))
+
+# An update reserves the names of the columns it sets.
+_THERE = (spaces.c.tenant == bindparam("in_tenant"), spaces.c.id == bindparam("in_space"))
+
+FIND_SPACE = Query(
+    lambda _: (
+        select(*_SPACE)
+        .select_from(_FROM)
+        .where(
+            tenants.c.name == bindparam("tenant_name"),
+            spaces.c.identity == bindparam("identity"),
+            spaces.c.user == bindparam("user"),
+            spaces.c.project == bindparam("project"),
+        )
+    )
+)
+READ_SPACE = Query(lambda _: select(*_SPACE).select_from(_FROM).where(*_HERE))
+LIST_SPACES = Query(
+    lambda _: (
+        select(*_SPACE)
+        .select_from(_FROM)
+        .where(tenants.c.name == bindparam("tenant_name"))
+        .order_by(spaces.c.id)
+    )
+)
+LIST_ALL_SPACES = Query(lambda _: select(*_SPACE).select_from(_FROM).order_by(spaces.c.id))
+FIND_TENANT = Query(lambda _: select(tenants.c.id).where(tenants.c.name == bindparam("name")))
+ADD_TENANT = Query(lambda _: insert(tenants))
+ADD_SPACE = Query(lambda _: insert(spaces))
+COUNT_UP = Query(
+    lambda _: (
+        update(counters)
+        .where(counters.c.name == bindparam("counter"))
+        .values(value=counters.c.value + bindparam("step"))
+        .returning(counters.c.value)
+    )
+)
+START_COUNT = Query(lambda _: insert(counters))
+FIND_MODEL = Query(
+    lambda _: select(models.c.id).where(
+        models.c.name == bindparam("name"), models.c.dimension == bindparam("dimension")
+    )
+)
+ADD_MODEL = Query(lambda _: insert(models))
+SET_MODEL = Query(lambda _: update(spaces).where(*_THERE).values(model=bindparam("chosen")))
+SET_SETTINGS = Query(lambda _: update(spaces).where(*_THERE).values(settings=bindparam("text")))
+REMOVE_SPACE = Query(lambda _: delete(spaces).where(*_HERE))
+EMPTY_TABLES = tuple(
+    Query(
+        lambda _, table=table: delete(table).where(  # type: ignore[misc]
+            table.c.tenant == bindparam("tenant"), table.c.space == bindparam("space")
+        )
+    )
+    for table in SPACE_TABLES
+)
+
+
+def missing_space(space: SpaceInfo) -> NotFoundError:
+    """The error for a space that is no longer there."""
+    return NotFoundError(f"{space.ref}: no such space in this store (any more)")
+
+
+def find_space(session: Session, ref: SpaceRef) -> SpaceInfo | None:
+    row = session.one(
+        FIND_SPACE,
+        tenant_name=ref.tenant,
+        identity=ref.identity or "",
+        user=ref.user or "",
+        project=ref.project or "",
+    )
+    return None if row is None else _info(row)
+
+
+def read_space(session: Session, space: SpaceInfo) -> SpaceInfo:
+    """The space as it is now. Raises NotFoundError."""
+    row = session.one(READ_SPACE, tenant=space.tenant_id, space=space.space_id)
+    if row is None:
+        raise missing_space(space)
+    return _info(row)
+
+
+def list_spaces(session: Session, tenant: str | None) -> list[SpaceInfo]:
+    """A tenant's spaces, or (None) those of all, oldest first."""
+    if tenant is None:
+        rows = session.all(LIST_ALL_SPACES)
+    else:
+        rows = session.all(LIST_SPACES, tenant_name=tenant)
+    return [_info(row) for row in rows]
+
+
+def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
+    """The space, made if need be. Raises InputError if `ref` names nobody."""
+    found = find_space(session, ref)
+    if found is not None:
+        return found
+    if ref.project is None and not ref.identity:
+        raise InputError(f"{ref}: a space belongs to an identity or a project; name one")
+    if ref.project is not None and (ref.identity or ref.user):
+        raise InputError(f"{ref}: a project's space has neither identity nor user")
+    tenant = session.one(FIND_TENANT, name=ref.tenant)
+    if tenant is None:
+        tenant = (_next(session, "tenant"),)
+        session.run(ADD_TENANT, id=tenant[0], name=ref.tenant)
+    session.run(
+        ADD_SPACE,
+        tenant=tenant[0],
+        id=_next(session, "space"),
+        identity=ref.identity or "",
+        user=ref.user or "",
+        project=ref.project or "",
+        revision=0,
+        floor=0,
+        last_number=0,
+        model=None,
+        settings="{}",
+        created=now,
+    )
+    made = find_space(session, ref)
+    assert made is not None  # noqa: S101 - inserted three lines above
+    return made
+
+
+def remove_space(session: Session, space: SpaceInfo) -> None:
+    """Deletes everything that belongs to the space, and the space. Its id is not used again."""
+    for query in EMPTY_TABLES:
+        session.run(query, tenant=space.tenant_id, space=space.space_id)
+    if session.run(REMOVE_SPACE, tenant=space.tenant_id, space=space.space_id) == 0:
+        raise missing_space(space)
+
+
+def model_id(session: Session, name: str, dimension: int) -> int:
+    """The id of an embedding model, given one if it is new."""
+    if dimension < 1 or not name:
+        raise InputError(f"not an embedding model: {name!r} of dimension {dimension}")
+    row = session.one(FIND_MODEL, name=name, dimension=dimension)
+    if row is not None:
+        return int(row[0])
+    number = _next(session, "model")
+    session.run(ADD_MODEL, id=number, name=name, dimension=dimension)
+    return number
+
+
+def choose_model(session: Session, space: SpaceInfo, name: str, dimension: int) -> SpaceInfo:
+    """Fixes the space's embedding model. Raises EmbeddingMismatchError if it has another."""
+    current = read_space(session, space)
+    if current.model is None:
+        chosen = model_id(session, name, dimension)
+        session.run(SET_MODEL, in_tenant=space.tenant_id, in_space=space.space_id, chosen=chosen)
+        return read_space(session, space)
+    require_model(current, name, dimension)
+    return current
+
+
+def require_model(space: SpaceInfo, name: str | None, dimension: int | None) -> None:
+    """Raises EmbeddingMismatchError unless the space's vectors are of this model."""
+    if (space.model, space.dimension) != (name, dimension):
+        raise EmbeddingMismatchError(
+            f"{space.ref}: this space's vectors were made by {space.model} ({space.dimension} "
+            f"dimensions), not by {name} ({dimension} dimensions); run `cofire reembed` to make "
+            "them anew, or choose the former model in the settings"
+        )
+
+
+def set_settings(session: Session, space: SpaceInfo, settings: Mapping[str, Any]) -> None:
+    """Replaces the space's settings (such as the learning rule it uses)."""
+    text = canonical_json(dict(settings))
+    if (
+        session.run(SET_SETTINGS, in_tenant=space.tenant_id, in_space=space.space_id, text=text)
+        == 0
+    ):
+        raise missing_space(space)
+
+
+def _next(session: Session, counter: str) -> int:
+    row = session.one(COUNT_UP, counter=counter, step=1)
+    if row is None:
+        session.run(START_COUNT, name=counter, value=1)
+        return 1
+    return int(row[0])
+
+
+def _info(row: Row) -> SpaceInfo:
+    tenant_id, space_id, tenant, identity, user, project, *rest = row
+    revision, model, dimension, text, created = rest
+    return SpaceInfo(
+        tenant_id=tenant_id,
+        space_id=space_id,
+        ref=SpaceRef(
+            tenant=tenant, identity=identity or None, user=user or None, project=project or None
+        ),
+        revision=revision,
+        model=model,
+        dimension=dimension,
+        settings=json.loads(text),
+        created=created,
+    )

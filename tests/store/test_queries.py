@@ -1,0 +1,73 @@
+"""No query of a hot path reads a whole space where it means a few rows."""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cofire.encoding.terms import facet, term_hash
+from cofire.store import open_store
+from cofire.store.records import KINDS, LINK_TYPES, facet_hash
+from cofire.store.session import Compiled, Query
+from cofire.store.sqlite import SQLiteFlavour
+
+MODULES = ("spaces", "reading", "writing", "updating", "forgetting", "linking", "recording")
+WHOLE_SPACE = {
+    "ALL_ROWS",
+    "ALL_LINKS",
+    "COUNT_KINDS",
+    "COUNT_ROWS",
+    "COUNT_LINKS",
+    "LIST_ALL_SPACES",
+    "EMPTY_TABLES",
+    "COUNT_TOMBSTONES",
+    "TOMBSTONE_AT",
+    "LAST_EVENT",
+}
+
+
+def _queries() -> Iterator[tuple[str, Query]]:
+    for name in MODULES:
+        for label, value in vars(importlib.import_module(f"cofire.store.{name}")).items():
+            for query in value if isinstance(value, tuple) else (value,):
+                if isinstance(query, Query) and label not in WHOLE_SPACE:
+                    yield f"{name}.{label}", query
+
+
+def test_every_plan_seeks(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    open_store(path).close()
+    connection = sqlite3.connect(path)
+    flavour = SQLiteFlavour()
+    seen = 0
+    for name, query in _queries():
+        compiled = Compiled(query, flavour)
+        parameters = ["[]"] * len(compiled.names)
+        plan = connection.execute("EXPLAIN QUERY PLAN " + compiled.sql, parameters).fetchall()
+        for *_, step in plan:
+            scans = step.startswith("SCAN") and "VIRTUAL TABLE" not in step
+            assert not scans, (name, plan)
+            assert not step.endswith("(tenant=? AND space=?)"), (name, plan)
+        seen += 1
+    connection.close()
+    assert seen > 50
+
+
+def test_stored_codes_never_move() -> None:
+    assert [kind.value for kind in KINDS] == [
+        "episode", "tool_event", "procedure", "fact", "trait", "persona", "goal", "thread",
+        "concept", "cue", "shape",
+    ]  # fmt: skip
+    assert [kind.value for kind in LINK_TYPES] == [
+        "temporal", "abstraction", "association", "coactivation", "related", "supports", "causes",
+        "evolves_to", "annotates", "evidence", "contradicts", "supersedes",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["Ada", "Ünï", "", "\U0001f600"])
+def test_the_stores_hashes_are_the_encoders(value: str) -> None:
+    assert facet_hash("speaker", value) == term_hash(facet("speaker", value))
