@@ -1,0 +1,115 @@
+"""Text → terms: what lexical recall, concept links and keywords compare.
+
+How a query and a text agree although a query is often too short to tell its language:
+
+- Every word gives one *default term*, made in a way that depends on its script alone: Latin words
+  are stemmed as English, Cyrillic as Russian, Greek, Arabic, Devanagari, Armenian and Tamil as
+  themselves, all others are kept folded. Query and text therefore always meet here.
+- A text recognised as another language of that script (Spanish, Ukrainian …) also gives each
+  word's *own-language term*, written "es|gat", so that it never meets another language's stem.
+  A query gives it for the language it is recognised as and, where it is not, for each of the
+  `languages` that the caller knows the store to hold.
+
+Stop words go by the text's language (in doubt the script's: English for Latin), but a text of
+nothing else keeps them all. Scripts without spaces give characters and pairs of characters;
+Hangul words also give their pairs of syllables; identifiers are found whole and by their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from cofire.encoding.chunks import CACHED, Part, chunks, expand, expand_cached, long_terms
+from cofire.encoding.language import MAX_CHARS, cached_lower, from_words, script_of
+from cofire.encoding.terms import pack_terms
+from cofire.encoding.text import aligned
+
+MAX_WORDS = 400
+"""Only so many chunks are looked at to tell the language."""
+
+VERSION = 1
+"""Rises whenever the same text would give other terms: stored terms must then be made again."""
+
+
+class Token(NamedTuple):
+    """One occurrence of a term at characters `start` to `end` of the text."""
+
+    term: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What a text consists of.
+
+    `language` is the ISO 639-1 code given or detected, None where unsure. `terms` come in the
+    order of the chunks of the text, repetitions included. `length` counts words, not terms: a
+    word that gives several terms counts once, two characters without spaces count as one; BM25
+    divides by it. `parts` and `extra` are what `tokens` is made from when asked for.
+    """
+
+    language: str | None
+    terms: tuple[str, ...]
+    length: int
+    parts: tuple[Part, ...] = ()
+    extra: tuple[str, ...] = ()
+    only_stop_words: bool = False
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The terms with their places in the text; the same terms as `terms`."""
+        tokens: list[Token] = []
+        for sort, chunk, offset in self.parts:
+            expansion = (expand_cached if len(chunk) <= CACHED else expand)(
+                sort, chunk, self.language, self.extra
+            )
+            pieces = expansion.stopped if self.only_stop_words else expansion.kept
+            tokens.extend(Token(term, offset + start, offset + end) for term, start, end in pieces)
+        return tuple(tokens)
+
+    def pack(self) -> bytes:
+        """The terms with their counts as the store keeps them (`terms.pack_terms`)."""
+        return pack_terms(self.terms)
+
+
+def analyse(text: str, language: str | None = None, *, languages: Sequence[str] = ()) -> Analysis:
+    """The terms of `text`, with offsets into it.
+
+    `language` (ISO 639-1) overrides detection. `languages` are those the store holds, for a
+    query whose own language cannot be told. Never raises on sanitised text.
+    """
+    prepared = aligned(text)
+    parts = chunks(prepared)
+    if language is None:
+        language = _language(prepared, parts)
+    extra = (language,) if language else tuple(sorted(set(languages)))
+    terms: list[str] = []
+    length = 0
+    for sort, chunk, _ in parts:
+        if len(chunk) <= CACHED:
+            _, _, words, found = expand_cached(sort, chunk, language, extra)
+        else:
+            found, words = long_terms(sort, chunk, language, extra)
+        if found:
+            terms.extend(found)
+            length += words
+    analysis = Analysis(
+        language=language, terms=tuple(terms), length=length, parts=tuple(parts), extra=extra
+    )
+    if parts and not terms:
+        analysis = replace(analysis, only_stop_words=True)
+        stopped = tuple(token.term for token in analysis.tokens)
+        analysis = replace(analysis, terms=stopped, length=len(stopped))
+    return analysis
+
+
+def _language(text: str, parts: list[Part]) -> str | None:
+    """`language.detect` on the chunks at hand, cheaper than cutting the text twice."""
+    sample = parts[:MAX_WORDS]
+    if text.isascii():
+        return from_words([chunk.lower() for _, chunk, _ in sample], None)
+    script = script_of(text[:MAX_CHARS])
+    return from_words([cached_lower(chunk) for _, chunk, _ in sample], script)

@@ -1,0 +1,341 @@
+"""Message → what the store keeps: checked, sanitised, analysed, segmented and embedded.
+
+Nothing here changes what was said. The content is stored as given (save what no store can hold,
+see `text.sanitise`); everything derived from it (terms, concepts, event times, vectors) lies
+beside it and can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from cofire.encoding.analysis import Analysis, analyse
+from cofire.encoding.expressions import event_times
+from cofire.encoding.keywords import concepts, keywords
+from cofire.encoding.segments import split
+from cofire.encoding.signals import signals
+from cofire.encoding.terms import canonical_json, facet, pack_facets, pack_terms
+from cofire.encoding.text import fold, sanitise, sanitise_value
+from cofire.encoding.timestamps import parse_time
+from cofire.errors import EmbeddingError, InputError
+from cofire.models import Embedder
+from cofire.store.records import NewItem, NewSegment
+from cofire.types import INTERNAL_KINDS, EventTime, Kind, Message, new_uuid7, to_micros
+
+MAX_CONTENT = 10_000_000
+"""Characters of one text; a longer one is refused, not cut."""
+MAX_NAME = 1_000
+"""Characters of a title, tag, speaker, role, session or key."""
+SEGMENT_TOKENS = 200
+"""Wordpieces of a text that is still one piece; longer ones become linked segments."""
+KEYWORDS = 8
+"""Keywords kept per memory."""
+
+Redact = Callable[[str], str]
+"""Called on every text before it is stored, embedded or logged; returns what may be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """Items ready for the store, and what could not be done fully."""
+
+    items: tuple[NewItem, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text that is embedded and indexed on its own: characters `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+    tokens: int
+
+
+class Encoder:
+    """Turns messages into items. Safe to use from several threads."""
+
+    def __init__(self, embedder: Embedder | None, *, redact: Redact | None = None) -> None:
+        """Without an `embedder` items are stored without vectors and found by their words."""
+        self._embedder = embedder
+        self._redact = redact
+
+    def with_embedder(self, embedder: Embedder) -> Encoder:
+        """The same encoder for another model."""
+        return Encoder(embedder, redact=self._redact)
+
+    def clean(self, text: str) -> str:
+        """A text as it may be kept: redacted, then sanitised."""
+        if self._redact is not None:
+            text = self._redact(text)
+        return sanitise(text)
+
+    def encode(
+        self, messages: Sequence[Message], *, now: datetime, counter: Embedder, first: int = 0
+    ) -> Encoded:
+        """Items for `messages`, in their order; all are embedded in one call.
+
+        `now` is the time of messages that give none, and when all were recorded. `counter`
+        counts wordpieces (the space's embedder, also where vectors are off). `first` is the
+        place of the first message among all that the caller gave.
+
+        Raises InputError naming the message that cannot be used. A failing embedder does not
+        lose the text: the items are marked pending and a warning says so.
+        """
+        checked = [self._checked(message, place) for place, message in enumerate(messages, first)]
+        pieces = [_pieces(message.content, counter) for message in checked]
+        texts = [part.text for parts in pieces for part in parts]
+        vectors, warnings = self._vectors(texts)
+        items = []
+        at = 0
+        for message, parts in zip(checked, pieces, strict=True):
+            items.append(_item(message, parts, vectors[at : at + len(parts)], now))
+            at += len(parts)
+        return Encoded(items=tuple(items), warnings=warnings)
+
+    def _vectors(self, texts: list[str]) -> tuple[list[bytes | None], tuple[str, ...]]:
+        """float16 vectors of texts, None where there is none."""
+        if self._embedder is None or not texts:
+            return [None] * len(texts), ()
+        try:
+            embedded = self._embedder.embed_passages(texts)
+        except EmbeddingError as exc:
+            return [None] * len(texts), (
+                f"{len(texts)} texts were stored without vectors and can be found by their words "
+                f"only, because embedding failed ({exc}); `cofire reembed` adds them later",
+            )
+        stored = embedded.vectors.astype("<f2")
+        vectors = [
+            row.tobytes() if good else None for row, good in zip(stored, embedded.ok, strict=True)
+        ]
+        bad = vectors.count(None)
+        warning = (
+            f"{bad} of {len(texts)} texts got no usable vector (zero, not finite, or no word the "
+            "model knows) and can be found by their words only"
+        )
+        return vectors, (warning,) if bad else ()
+
+    def _checked(self, message: Message, place: int) -> Message:
+        try:
+            return _validated(self._cleaned(message))
+        except InputError as exc:
+            raise InputError(f"message {place}: {exc}") from exc
+
+    def _cleaned(self, message: Message) -> Message:
+        _check_texts(message)
+        name = self._optional
+        return replace(
+            message,
+            content=self.clean(message.content),
+            title=name(message.title),
+            speaker=name(message.speaker),
+            role=name(message.role),
+            session=name(message.session),
+            key=None if message.key is None else sanitise(message.key) or None,
+            tags=tuple(dict.fromkeys(self.clean(tag) for tag in message.tags)),
+            metadata=self._metadata(message.metadata),
+        )
+
+    def _optional(self, text: str | None) -> str | None:
+        return None if text is None else self.clean(text) or None
+
+    def _metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        cleaned = clean_metadata(metadata)
+        if self._redact is not None:
+            cleaned = {key: _redacted(value, self._redact) for key, value in cleaned.items()}
+        return cleaned
+
+
+def _redacted(value: Any, redact: Redact) -> Any:
+    if isinstance(value, str):
+        return sanitise(redact(value))
+    if isinstance(value, dict):
+        return {key: _redacted(part, redact) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(part, redact) for part in value]
+    return value
+
+
+def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata as it is stored and compared: JSON with every text sanitised. Raises InputError."""
+    if not isinstance(metadata, Mapping):
+        raise InputError(f"metadata must be a mapping, not {type(metadata).__name__}")
+    cleaned: dict[str, Any] = sanitise_value(dict(metadata))
+    if len(cleaned) != len(metadata):
+        raise InputError("two metadata keys are the same without NUL and lone surrogates")
+    if not _has_text_keys(cleaned):
+        raise InputError("metadata keys must be texts")
+    try:
+        json.dumps(cleaned, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        raise InputError(f"metadata cannot be written as JSON: {exc}") from exc
+    return cleaned
+
+
+def _has_text_keys(value: Any) -> bool:
+    """At every level: JSON would write 1, True and None as texts, which may then be equal."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _has_text_keys(part) for key, part in value.items())
+    return not isinstance(value, list | tuple) or all(_has_text_keys(part) for part in value)
+
+
+def _check_texts(message: Message) -> None:
+    """Types first: everything after this may rely on them."""
+    if not isinstance(message.content, str):
+        raise InputError(f"content must be text, not {type(message.content).__name__}")
+    if isinstance(message.tags, str) or not all(isinstance(tag, str) for tag in message.tags):
+        raise InputError("tags must be a list of texts")
+    if not isinstance(message.pinned, bool):
+        raise InputError(f"pinned must be True or False, not {message.pinned!r}")
+    for name in ("title", "speaker", "role", "session", "key"):
+        value = getattr(message, name)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{name} must be text, not {type(value).__name__}")
+
+
+def _validated(message: Message) -> Message:
+    if not message.content.strip():
+        raise InputError("there is nothing to remember: the content is empty")
+    if len(message.content) > MAX_CONTENT:
+        raise InputError(
+            f"the content has {len(message.content):,} characters; {MAX_CONTENT:,} is the most. "
+            "Split it, or remember a summary and keep the text elsewhere"
+        )
+    for name in ("title", "speaker", "role", "session", "key"):
+        value = getattr(message, name)
+        if value is not None and len(value) > MAX_NAME:
+            raise InputError(f"{name} is longer than {MAX_NAME} characters")
+    if any(not tag or len(tag) > MAX_NAME for tag in message.tags):
+        raise InputError(f"a tag must have 1 to {MAX_NAME} characters")
+    if isinstance(message.importance, bool) or message.importance not in range(1, 11):
+        raise InputError(
+            f"importance must be a whole number from 1 to 10, not {message.importance}"
+        )
+    return replace(message, kind=_kind(message.kind))
+
+
+def _kind(kind: Kind | str) -> Kind:
+    try:
+        known = Kind(kind)
+    except ValueError as exc:
+        usable = ", ".join(sorted(set(Kind) - INTERNAL_KINDS))
+        raise InputError(f"there is no kind {kind!r}; use one of {usable}") from exc
+    if known in INTERNAL_KINDS:
+        raise InputError(f"memories of kind {known.value!r} are made by Cofire itself")
+    return known
+
+
+def _pieces(content: str, counter: Embedder) -> list[Piece]:
+    """The whole text, or its segments where it is longer than `SEGMENT_TOKENS`."""
+    # A wordpiece is at least one character, so a short text need not be counted to be short.
+    if len(content) <= SEGMENT_TOKENS:
+        return [Piece(content, 0, len(content), counter.count_tokens(content))]
+    offsets = counter.token_offsets(content)
+    if len(offsets) <= SEGMENT_TOKENS:
+        return [Piece(content, 0, len(content), len(offsets))]
+    starts = [start for start, _ in offsets]
+    return [
+        Piece(content[start:end], start, end, _count_between(starts, start, end))
+        for start, end in split(content, counter.token_offsets, limit=SEGMENT_TOKENS)
+    ]
+
+
+def _count_between(starts: list[int], start: int, end: int) -> int:
+    from bisect import bisect_left
+
+    return bisect_left(starts, end) - bisect_left(starts, start)
+
+
+def _item(
+    message: Message, parts: list[Piece], vectors: Sequence[bytes | None], now: datetime
+) -> NewItem:
+    """One memory with everything derived from it."""
+    when, offset = (now, None) if message.time is None else parse_time(message.time)
+    expires = None if message.expires is None else to_micros(parse_time(message.expires)[0])
+    base: dict[str, Any] = {}
+    analysis = analyse(message.content) if len(parts) == 1 else analyse(parts[0].text)
+    language = analysis.language
+    events = event_times(message.content, when, offset, language)
+    if len(parts) == 1:
+        base = indexed(message.content, message.title, analysis, vectors[0])
+    else:
+        base["segments"] = tuple(
+            _segment(part, message.title, language, vector)
+            for part, vector in zip(parts, vectors, strict=True)
+        )
+    return NewItem(
+        uid=new_uuid7().bytes,
+        content=message.content,
+        kind=str(message.kind),
+        title=message.title,
+        speaker=message.speaker,
+        role=message.role,
+        session=message.session,
+        time=to_micros(when),
+        offset=offset,
+        recorded=to_micros(now),
+        expires=expires,
+        tags=message.tags,
+        importance=message.importance,
+        pinned=bool(message.pinned),
+        metadata=message.metadata,
+        key=message.key,
+        language=language,
+        keywords=keywords(message.content, KEYWORDS),
+        tokens=sum(part.tokens for part in parts),
+        event_times=tuple(_event_row(event) for event in events),
+        facets=pack_facets(facets_of(message)),
+        **base,
+    )
+
+
+def indexed(
+    text: str, title: str | None, analysis: Analysis, vector: bytes | None
+) -> dict[str, Any]:
+    """What lexical and associative recall need of one piece of text."""
+    found = concepts(text, analysis.language)
+    terms = analysis.terms
+    length = analysis.length
+    if title:
+        heading = analyse(title, analysis.language)
+        terms = (*terms, *heading.terms)
+        length += heading.length
+    return {
+        "signals": int(signals(text, analysis=analysis, found=found)),
+        "length": length,
+        "terms": pack_terms(terms),
+        "concepts": pack_terms([concept.key for concept in found]),
+        "vector": vector,
+        "pending": vector is None,
+    }
+
+
+def _segment(
+    part: Piece, title: str | None, language: str | None, vector: bytes | None
+) -> NewSegment:
+    fields = indexed(part.text, title, analyse(part.text, language), vector)
+    return NewSegment(
+        uid=new_uuid7().bytes, start=part.start, end=part.end, tokens=part.tokens, **fields
+    )
+
+
+def _event_row(event: EventTime) -> tuple[str, int, int, int, int]:
+    return (event.text, to_micros(event.start), to_micros(event.end), *event.span)
+
+
+def facets_of(message: Message) -> list[str]:
+    """Every value by which a memory can be filtered, and the words of its speaker's name."""
+    found = [facet("kind", str(message.kind))]
+    if message.speaker:
+        found.append(facet("speaker", message.speaker))
+        found += [facet("name", word) for word in fold(message.speaker).split()]
+    if message.session:
+        found.append(facet("session", message.session))
+    found += [facet("tag", tag) for tag in message.tags]
+    found += [facet("meta", key, canonical_json(value)) for key, value in message.metadata.items()]
+    return found
