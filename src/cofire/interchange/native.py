@@ -1,0 +1,371 @@
+"""Cofire's own export: complete, versioned, one JSON object a line, in UTF-8.
+
+    {"type":"header","format":"cofire","version":1,"created":"2026-01-01T00:00:00Z"}
+    {"type":"space","tenant":"default","identity":"default","model":"…","dimension":384}
+    {"type":"item","number":1,"uid":"…","kind":"episode","content":"…",…,"vector":"…"}
+    {"type":"version",…}  {"type":"link",…}  {"type":"recall",…}  {"type":"event",…}
+    {"type":"footer","counts":{"space":1,"item":1,…},"sha256":"…"}
+
+A `space` line says where the records after it belong. Items come by number, each followed by its
+former versions; then links, recalls, events. Numbers are counted anew from 1 in each space of
+the file (an item, then its segments), so that an import that is exported again has the same
+lines. Fields with their default are left out. The footer's hash is over every byte before it;
+without a footer the file was cut off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from cofire.encoding.timestamps import format_time, parse_time
+from cofire.errors import FormatError, InputError
+from cofire.interchange import native_records as records
+from cofire.interchange.files import existing
+from cofire.interchange.native_records import Record, StoredItem, StoredSegment, StoredSpace
+from cofire.store.records import (
+    EventRecord,
+    ItemRow,
+    LinkRow,
+    RecallRecord,
+    SpaceInfo,
+    VersionRow,
+)
+from cofire.types import Progress
+
+if TYPE_CHECKING:
+    from cofire.store import Store
+
+VERSION = 1
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a whole and undamaged export holds."""
+
+    version: int
+    created: datetime
+    counts: Mapping[str, int]
+    spaces: tuple[StoredSpace, ...]
+
+
+class Writer:
+    """Writes an export to a binary stream: `space`, then its records, at last `close`.
+
+    Without `close` there is no footer, and no reader takes the file for complete. What refers to
+    an item that was not written (it was forgotten meanwhile) is left out.
+    """
+
+    def __init__(self, stream: IO[bytes], *, created: datetime) -> None:
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self._counts: Counter[str] = Counter()
+        self._numbers = _Numbers()
+        header = {"type": "header", "format": "cofire", "version": VERSION}
+        self._line({**header, "created": format_time(created)})
+
+    def space(self, space: StoredSpace) -> None:
+        """Begin a space; the records after it are its own."""
+        self._numbers = _Numbers()
+        self._record(records.space_to_json(space))
+
+    def item(self, item: StoredItem) -> None:
+        """Write an item and its segments; it must come before what refers to it."""
+        number = self._numbers.add(item.row.number)
+        segments = tuple(
+            replace(segment, number=self._numbers.add(segment.number)) for segment in item.segments
+        )
+        renumbered = replace(item, row=item.row._replace(number=number), segments=segments)
+        self._record(records.item_to_json(renumbered))
+
+    def version(self, row: VersionRow) -> None:
+        """Write a former text of an item."""
+        number = self._numbers.get(row.number)
+        if number:
+            self._record(records.version_to_json(row._replace(number=number)))
+
+    def link(self, row: LinkRow) -> None:
+        """Write a link between two items or segments."""
+        source, target = self._numbers.get(row.source), self._numbers.get(row.target)
+        if source and target:
+            self._record(records.link_to_json(row._replace(source=source, target=target)))
+
+    def recall(self, record: RecallRecord) -> None:
+        """Write a recall record."""
+        hits = tuple(
+            hit._replace(number=self._numbers.get(hit.number))
+            for hit in record.hits
+            if self._numbers.get(hit.number)
+        )
+        self._record(records.recall_to_json(replace(record, hits=hits)))
+
+    def event(self, record: EventRecord) -> None:
+        """Write an entry of the learning log."""
+        items = tuple(
+            (self._numbers.get(number), credit)
+            for number, credit in record.items
+            if self._numbers.get(number)
+        )
+        self._record(records.event_to_json(replace(record, items=items)))
+
+    def close(self) -> Mapping[str, int]:
+        """Write the footer; returns how many records of each type there are."""
+        digest = self._digest.hexdigest()
+        self._line({"type": "footer", "counts": dict(self._counts), "sha256": digest})
+        self._stream.flush()
+        return dict(self._counts)
+
+    def _record(self, value: Mapping[str, Any]) -> None:
+        self._counts[str(value["type"])] += 1
+        self._line(value)
+
+    def _line(self, value: Mapping[str, Any]) -> None:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        line = text.encode("utf-8") + b"\n"
+        self._digest.update(line)
+        self._stream.write(line)
+
+
+class _Numbers:
+    """The store's numbers of a space → those of the file; eight bytes each."""
+
+    def __init__(self) -> None:
+        self._of = array("Q", [0])
+        self._last = 0
+
+    def add(self, number: int) -> int:
+        self._last += 1
+        if number >= len(self._of):
+            self._of.extend([0] * (number + 1 - len(self._of)))
+        self._of[number] = self._last
+        return self._last
+
+    def get(self, number: int) -> int:
+        """0 if the item is not in the file."""
+        return self._of[number] if 0 <= number < len(self._of) else 0
+
+
+def export_space(
+    store: Store, space: SpaceInfo, writer: Writer, progress: Progress | None = None
+) -> None:
+    """Write everything of a space, in memory bounded by its segments (not their texts) and ids.
+
+    `progress` is called with the items written, of all.
+    """
+    last = store.last_number(space)
+    counts = store.counts(space)
+    segments = _segments(store, space, last) if counts.segments else {}
+    writer.space(
+        StoredSpace(
+            ref=space.ref, model=counts.model, dimension=counts.dimension, settings=space.settings
+        )
+    )
+    versions = store.iterate_versions(space, last=last)
+    version = next(versions, None)
+    done = 0
+    for page in _pages(store.iterate_items(space, last=last)):
+        for item in _with_vectors(store, space, page, segments):
+            writer.item(item)
+            while version is not None and version.number <= item.row.number:
+                writer.version(version)
+                version = next(versions, None)
+        done += len(page)
+        if progress is not None:
+            progress(done, counts.items)
+    for link in store.iterate_links(space, last=last):
+        writer.link(link)
+    for recall in store.iterate_recalls(space):
+        writer.recall(recall)
+    for event in store.iterate_events(space):
+        writer.event(event)
+
+
+def _segments(store: Store, space: SpaceInfo, last: int) -> dict[int, list[StoredSegment]]:
+    """Segments by the number of their whole, in order, without vectors. An update gives a text
+    new segments with late numbers, so they need not lie behind their whole."""
+    found: defaultdict[int, list[StoredSegment]] = defaultdict(list)
+    for row in store.iterate_items(space, last=last, segments=True):
+        if row.parent:
+            found[row.parent].append(
+                StoredSegment(
+                    number=row.number,
+                    uid=row.uid,
+                    start=row.start,
+                    end=row.end,
+                    tokens=row.tokens,
+                    pending=row.pending,
+                    vector=None,
+                )
+            )
+    return {parent: sorted(parts, key=lambda part: part.start) for parent, parts in found.items()}
+
+
+def _pages(rows: Iterator[ItemRow]) -> Iterator[list[ItemRow]]:
+    while page := list(islice(rows, PAGE)):
+        yield page
+
+
+def _with_vectors(
+    store: Store,
+    space: SpaceInfo,
+    page: Sequence[ItemRow],
+    segments: Mapping[int, list[StoredSegment]],
+) -> Iterator[StoredItem]:
+    parts = {row.number: segments.get(row.number, []) for row in page}
+    numbers = [*parts, *(part.number for own in parts.values() for part in own)]
+    vectors = store.vectors(space, numbers)
+    for row in page:
+        yield StoredItem(
+            row=row,
+            vector=vectors.get(row.number),
+            segments=tuple(
+                replace(part, vector=vectors.get(part.number)) for part in parts[row.number]
+            ),
+        )
+
+
+def verify(path: str | Path) -> Summary:
+    """Read a whole export and check everything that can be wrong with it, changing nothing.
+
+    Raises NotFoundError, or FormatError if it is cut off, changed, malformed, refers to what is
+    not there, or was made by a later version.
+    """
+    source = existing(path)
+    with source.open("rb") as file:
+        reader = _Reader(file, source.name)
+        spaces = tuple(entry for entry in reader.records() if isinstance(entry, StoredSpace))
+    return Summary(
+        version=VERSION, created=reader.created, counts=dict(reader.counts), spaces=spaces
+    )
+
+
+def read(path: str | Path) -> Iterator[Record]:
+    """The records of an export in their order. Numbers are those of the file, per space.
+
+    The footer is checked at the end, when its records have been taken: call `verify` first
+    where half an import would be harm. Raises as `verify` does.
+    """
+    source = existing(path)
+    with source.open("rb") as file:
+        yield from _Reader(file, source.name).records()
+
+
+def read_stream(stream: IO[bytes], name: str) -> Iterator[Record]:
+    """The same of something that can be read only once, such as standard input."""
+    yield from _Reader(stream, name).records()
+
+
+class _Reader:
+    """One pass over an export."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._number = 0
+        self._digest = hashlib.sha256()
+        self._items = 0
+        self._in_space = False
+        self.counts: Counter[str] = Counter()
+        self.created: datetime = _EPOCH
+
+    def records(self) -> Iterator[Record]:
+        self._header()
+        for line in self._stream:
+            self._number += 1
+            value = self._object(line)
+            if value.get("type") == "footer":
+                self._footer(value)
+                return
+            self._digest.update(line)
+            try:
+                record = records.record_from_json(value)
+                self._check(record)
+            except FormatError as exc:
+                raise self._wrong(str(exc)) from exc
+            self.counts[str(value["type"])] += 1
+            yield record
+        raise FormatError(f"{self._name} is cut off after line {self._number}: it has no footer")
+
+    def _header(self) -> None:
+        line = self._stream.readline()
+        self._number = 1
+        self._digest.update(line)
+        value = self._object(line) if line.strip() else {}
+        if value.get("type") != "header" or value.get("format") != "cofire":
+            raise FormatError(f"{self._name} is no Cofire export: it does not begin with a header")
+        if value.get("version") != VERSION:
+            raise FormatError(
+                f"{self._name} has version {str(value.get('version'))[:20]} of the export format; "
+                f"this Cofire reads version {VERSION}. Use the version of Cofire that wrote it"
+            )
+        try:
+            self.created, _ = parse_time(value.get("created", ""))
+        except InputError as exc:
+            raise self._wrong(str(exc)) from exc
+
+    def _footer(self, value: Mapping[str, Any]) -> None:
+        if self._stream.readline().strip():
+            raise self._wrong("something follows the footer")
+        if value.get("counts") != dict(self.counts):
+            raise self._wrong(
+                f"the footer counts {value.get('counts')}, but there are {dict(self.counts)}"
+            )
+        if value.get("sha256") != self._digest.hexdigest():
+            raise self._wrong("the file was changed after it was written (its hash differs)")
+
+    def _object(self, line: bytes) -> dict[str, Any]:
+        if not line.endswith(b"\n"):
+            raise FormatError(f"{self._name} is cut off in line {self._number}")
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as exc:
+            raise self._wrong("it is no JSON") from exc
+        if not isinstance(value, dict):
+            raise self._wrong("it is no object")
+        return value
+
+    def _check(self, record: Record) -> None:
+        """Numbers count up from 1 and name items that came before."""
+        if isinstance(record, StoredSpace):
+            self._items = 0
+            self._in_space = True
+            return
+        if not self._in_space:
+            raise FormatError("a record comes before its space")
+        named: list[int] = []
+        match record:
+            case StoredItem():
+                for number in (record.row.number, *(part.number for part in record.segments)):
+                    self._items += 1
+                    if number != self._items:
+                        raise FormatError(f"item {number} comes where {self._items} is due")
+            case VersionRow():
+                named = [record.number]
+            case LinkRow():
+                named = [record.source, record.target]
+            case RecallRecord():
+                named = [hit.number for hit in record.hits]
+            case EventRecord():
+                named = [number for number, _ in record.items]
+        wrong = [number for number in named if not 1 <= number <= self._items]
+        if wrong:
+            raise FormatError(f"item {wrong[0]} is named but not there")
+
+    def _wrong(self, reason: str) -> FormatError:
+        return FormatError(f"{self._name}, line {self._number}: {reason}")
+
+
+def _no_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,0 +1,93 @@
+"""What an import did: counts, and every place where a file was not taken as it stood."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from cofire.types import Message
+
+MAX_DETAILS = 1_000
+"""Problems kept with their reasons; beyond it they are only counted, so that the report of a
+broken file of any size stays small."""
+
+
+class Action(enum.StrEnum):
+    """What an importer did about a problem."""
+
+    DROPPED = "dropped"
+    """The record is lost to the import."""
+    REPAIRED = "repaired"
+    """It was imported after a change, or without one of its fields."""
+    SKIPPED = "skipped"
+    """There was nothing in it to import."""
+    NOTED = "noted"
+    """It was imported unchanged, but a reader should know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something in a file that is not as it should be: where, why, and what was done."""
+
+    where: str
+    reason: str
+    action: Action = Action.DROPPED
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.action}: {self.reason}"
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportReport:
+    """Counts of one import, filled while it runs.
+
+    `read` records were found, of which `imported` were new, `known` had been imported before,
+    `skipped` were empty and `dropped` could not be used. `repaired` counts changes, and may
+    count one record twice. `problems` has the first `MAX_DETAILS` of them in the order met.
+    """
+
+    source: str
+    read: int = 0
+    imported: int = 0
+    known: int = 0
+    skipped: int = 0
+    dropped: int = 0
+    repaired: int = 0
+    noted: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, problem: Problem) -> None:
+        """Count a problem; one that lost a whole record counts as read."""
+        match problem.action:
+            case Action.DROPPED:
+                self.dropped += 1
+                self.read += 1
+            case Action.SKIPPED:
+                self.skipped += 1
+                self.read += 1
+            case Action.REPAIRED:
+                self.repaired += 1
+            case Action.NOTED:
+                self.noted += 1
+        if len(self.problems) < MAX_DETAILS:
+            self.problems.append(problem)
+
+    def reject(self, where: str, reason: str) -> None:
+        """Count a record that was read but could not be stored."""
+        self.dropped += 1
+        if len(self.problems) < MAX_DETAILS:
+            self.problems.append(Problem(where=where, reason=reason))
+
+    def reasons(self, action: Action) -> list[str]:
+        """Where and why, for one kind of action."""
+        return [f"{p.where}: {p.reason}" for p in self.problems if p.action is action]
+
+    def messages(self, stream: Iterable[Message | Problem]) -> Iterator[Message]:
+        """The messages of a stream; its problems go into the report as they are met."""
+        for entry in stream:
+            if isinstance(entry, Problem):
+                self.add(entry)
+            else:
+                self.read += 1
+                yield entry
