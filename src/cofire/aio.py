@@ -1,0 +1,102 @@
+"""`AsyncMemory`: the verbs of `Memory`, each in a thread, so that the event loop never waits.
+
+Made from `Memory`'s own methods (`_threaded`), with their signatures and documentation: there is
+one implementation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from cofire.memory import Memory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+THREADS = 8
+"""Verbs of one `AsyncMemory` that run at once; further ones queue. A pool of its own, so that
+slow embedding never starves the loop's default executor."""
+
+
+class _Threaded(Generic[P, R]):
+    """A method of `Memory` as a coroutine function of `AsyncMemory`."""
+
+    def __init__(self, verb: Callable[Concatenate[Memory, P], R]) -> None:
+        self._verb = verb
+        self.__doc__ = verb.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+    @overload
+    def __get__(self, instance: AsyncMemory, owner: type[Any]) -> Callable[P, Awaitable[R]]: ...
+    def __get__(
+        self, instance: AsyncMemory | None, owner: type[Any]
+    ) -> Self | Callable[P, Awaitable[R]]:
+        if instance is None:
+            return self
+        verb = self._verb
+
+        @functools.wraps(verb)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return await instance._run(functools.partial(verb, instance._memory, *args, **kwargs))
+
+        return call
+
+
+class AsyncMemory:
+    """`Memory` for asyncio: `async with await AsyncMemory.open(...) as memory`."""
+
+    def __init__(self, memory: Memory) -> None:
+        """Takes over `memory` and closes it."""
+        self._memory = memory
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="cofire")
+
+    @classmethod
+    async def open(cls, *args: Any, **kwargs: Any) -> Self:
+        """As `Memory.open`."""
+        return cls(await asyncio.to_thread(Memory.open, *args, **kwargs))
+
+    async def _run(self, call: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Finish what is running, then close the memory; closing again does nothing."""
+        await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self._memory.close)
+
+    remember = _Threaded(Memory.remember)
+    recall = _Threaded(Memory.recall)
+    candidates = _Threaded(Memory.candidates)
+    count_tokens = _Threaded(Memory.count_tokens)
+    similarity = _Threaded(Memory.similarity)
+    get = _Threaded(Memory.get)
+    list = _Threaded(Memory.list)
+    update = _Threaded(Memory.update)
+    history = _Threaded(Memory.history)
+    forget = _Threaded(Memory.forget)
+    forget_vectors = _Threaded(Memory.forget_vectors)
+    link = _Threaded(Memory.link)
+    links = _Threaded(Memory.links)
+    stats = _Threaded(Memory.stats)
+    export = _Threaded(Memory.export)
+    import_ = _Threaded(Memory.import_)
+    backup = _Threaded(Memory.backup)
+    restore = _Threaded(Memory.restore)
+    reembed = _Threaded(Memory.reembed)
+    check = _Threaded(Memory.check)

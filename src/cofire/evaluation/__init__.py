@@ -1,0 +1,1 @@
+"""How well recall works, measured: data sets, metrics, profiles side by side."""

@@ -1,0 +1,386 @@
+"""Between files and the store: whole exports, and messages of other formats."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from cofire import views
+from cofire.encoding.analysis import analyse
+from cofire.encoding.encoder import facets_of, indexed
+from cofire.encoding.reembedding import reembed_space
+from cofire.encoding.terms import pack_facets
+from cofire.errors import InputError
+from cofire.interchange import (
+    Format,
+    ImportReport,
+    Problem,
+    detect,
+    documents,
+    locomo,
+    longmemeval,
+    messages,
+    native,
+)
+from cofire.interchange.detect import detect_start
+from cofire.interchange.native_records import Record, StoredItem, StoredSpace
+from cofire.models import Embedder
+from cofire.store import Store
+from cofire.store.records import (
+    Amendment,
+    EventRecord,
+    LinkRow,
+    NewItem,
+    NewSegment,
+    RecallRecord,
+    SpaceInfo,
+    VersionRow,
+)
+from cofire.types import Message, Progress, SpaceRef
+
+BATCH = 1_000
+"""Records of one kind stored in one transaction."""
+
+PlaceSpace = Callable[[SpaceRef, bool], SpaceInfo | None]
+"""Where the records of a file's space go: its name, and whether it is the only one. None: they
+are left out and reported."""
+
+
+def export(
+    store: Store,
+    spaces: Sequence[SpaceInfo],
+    target: str | Path | IO[bytes],
+    progress: Progress | None,
+) -> Mapping[str, int]:
+    """Write spaces to a stream, or to a file that appears whole or not at all."""
+    if not isinstance(target, str | Path):
+        return _write(store, spaces, target, progress)
+    path = Path(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            counts = _write(store, spaces, stream, progress)
+            os.fsync(stream.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+    return counts
+
+
+def _write(
+    store: Store, spaces: Sequence[SpaceInfo], stream: IO[bytes], progress: Progress | None
+) -> Mapping[str, int]:
+    writer = native.Writer(stream, created=datetime.now(UTC))
+    for space in spaces:
+        native.export_space(store, space, writer, progress)
+    return writer.close()
+
+
+def format_of(source: str | Path | IO[bytes], given: Format | str | None) -> Format:
+    """The format named or guessed. Raises InputError, NotFoundError, FormatError."""
+    if given is not None:
+        try:
+            return Format(given)
+        except ValueError as exc:
+            raise InputError(
+                f"there is no format {given!r}; use one of {', '.join(Format)}"
+            ) from exc
+    if isinstance(source, str | Path):
+        return detect(source)
+    peek = getattr(source, "peek", None)
+    if peek is None:
+        raise InputError("say which format a stream has that cannot be looked into")
+    return detect_start(peek(1 << 16))
+
+
+def messages_of(
+    source: str | Path | IO[bytes], chosen: Format
+) -> tuple[ImportReport, Iterator[Message]]:
+    """The messages of a file, folder or stream, and the report they fill as they are taken."""
+    stream: Iterator[Message | Problem]
+    if isinstance(source, str | Path):
+        readers = {
+            Format.LOCOMO: locomo.read,
+            Format.LONGMEMEVAL: longmemeval.read,
+            Format.JSONL: messages.read,
+            Format.TEXT: documents.read,
+        }
+        report = ImportReport(source=str(source))
+        stream = readers[chosen](source)
+    else:
+        report = ImportReport(source="standard input")
+        if chosen is Format.JSONL:
+            stream = messages.read_stream(source, report.source)
+        elif chosen is Format.TEXT:
+            stream = documents.read_stream(source, report.source)
+        else:
+            raise InputError(f"{chosen} is read from a file, not from a stream")
+    return report, report.messages(stream)
+
+
+def import_own(
+    store: Store,
+    source: str | Path | IO[bytes],
+    place: PlaceSpace,
+    embedder: Embedder | None,
+    progress: Progress | None,
+) -> ImportReport:
+    """Restore an export, ids and all. What is there already (by id or key) is left as it is.
+
+    A file is verified whole before its first record is stored. Raises FormatError, InputError.
+    """
+    if isinstance(source, str | Path):
+        summary = native.verify(source)
+        alone = len(summary.spaces) == 1
+        report = ImportReport(source=str(source))
+        records = native.read(source)
+    else:
+        # A stream cannot be read twice; its first space decides, and later ones need a match.
+        alone = True
+        report = ImportReport(source="standard input")
+        records = native.read_stream(source, report.source)
+    restoring: _Restoring | None = None
+    for batch in _batches(records):
+        first = batch[0]
+        if isinstance(first, StoredSpace):
+            _finish(restoring)
+            space = place(first.ref, alone)
+            restoring = None
+            if space is None:
+                report.add(Problem(where=str(first.ref), reason="this memory has no such space"))
+            else:
+                restoring = _Restoring(store, space, first, embedder, report)
+        elif restoring is not None:
+            restoring.take(batch)
+            if progress is not None:
+                progress(report.imported + report.known, None)
+        elif isinstance(first, StoredItem):
+            report.read += len(batch)
+            report.dropped += len(batch)
+    _finish(restoring)
+    return report
+
+
+def _finish(restoring: _Restoring | None) -> None:
+    if restoring is not None:
+        restoring.finish()
+
+
+def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Runs of records of one type, `BATCH` at most. Former texts come right after their item and
+    are taken with it."""
+    batch: list[Record] = []
+    for record in records:
+        same = batch and _group(batch[0]) is _group(record)
+        full = len(batch) >= BATCH and not isinstance(record, VersionRow)
+        if batch and (not same or full):
+            yield batch
+            batch = []
+        batch.append(record)
+    if batch:
+        yield batch
+
+
+def _group(record: Record) -> type:
+    return StoredItem if isinstance(record, VersionRow) else type(record)
+
+
+class _Restoring:
+    """One space on its way in: the file's numbers → the store's (0: not taken)."""
+
+    def __init__(
+        self,
+        store: Store,
+        space: SpaceInfo,
+        stored: StoredSpace,
+        embedder: Embedder | None,
+        report: ImportReport,
+    ) -> None:
+        self._store = store
+        self._space = space
+        self._embedder = embedder
+        self._report = report
+        self._numbers = array("Q", [0])
+        self._same_model = (stored.model, stored.dimension) == (space.model, space.dimension)
+        self._incomplete = False
+        self._fresh: set[int] = set()
+        """Numbers of the store that this import made."""
+
+    def take(self, batch: Sequence[Any]) -> None:
+        """Store a run of records of one type."""
+        match batch[0]:
+            case StoredItem() | VersionRow():
+                self._items(batch)
+            case LinkRow():
+                self._links(batch)
+            case RecallRecord():
+                self._recalls(batch)
+            case EventRecord():
+                self._events(batch)
+
+    def finish(self) -> None:
+        """Embed what came without a vector of this memory's model."""
+        if self._incomplete and self._embedder is not None:
+            reembed_space(self._store, self._space, self._embedder)
+
+    def _items(self, batch: Sequence[StoredItem | VersionRow]) -> None:
+        items = [record for record in batch if isinstance(record, StoredItem)]
+        history: dict[int, list[VersionRow]] = {}
+        for record in batch:
+            if isinstance(record, VersionRow):
+                history.setdefault(record.number, []).append(record)
+        self._report.read += len(items)
+        fresh = [item for item in items if not self._known(item)]
+        appended = self._store.append(
+            self._space, [self._new(item) for item in fresh], link_sessions=False
+        )
+        taken = []
+        for item, number, created in zip(fresh, appended.numbers, appended.created, strict=True):
+            if created:
+                taken.append((item, number))
+                self._fresh.add(number)
+                self._report.imported += 1
+            else:
+                self._report.known += 1
+        self._map_segments(taken)
+        self._store.amend(
+            self._space, [_amendment(item, number, history) for item, number in taken]
+        )
+
+    def _known(self, item: StoredItem) -> bool:
+        """Whether the store has it already; then the file's links to it still hold."""
+        found = self._store.locate([self._space], item.row.uid)
+        self._remember(item.row.number, found[1] if found else 0)
+        for part in item.segments:
+            self._remember(part.number, 0)
+        if found:
+            self._report.known += 1
+        return found is not None
+
+    def _remember(self, number: int, stored: int) -> None:
+        if number >= len(self._numbers):
+            self._numbers.extend([0] * (number + 1 - len(self._numbers)))
+        self._numbers[number] = stored
+
+    def _map_segments(self, taken: Sequence[tuple[StoredItem, int]]) -> None:
+        for item, number in taken:
+            self._remember(item.row.number, number)
+            for part in item.segments:
+                found = self._store.locate([self._space], part.uid)
+                self._remember(part.number, found[1] if found else 0)
+                self._fresh.add(self._number(part.number))
+
+    def _new(self, item: StoredItem) -> NewItem:
+        """The stored item with everything derived made again, but for its vectors."""
+        row = item.row
+        whole = not item.segments
+        vector = item.vector if self._same_model else None
+        derived: dict[str, Any] = {}
+        if whole:
+            derived = indexed(row.content, row.title, analyse(row.content, row.language), vector)
+        self._incomplete |= (whole and vector is None) or (not whole and not self._same_model)
+        return NewItem(
+            uid=row.uid,
+            content=row.content,
+            time=row.time,
+            recorded=row.recorded,
+            kind=row.kind,
+            title=row.title,
+            speaker=row.speaker,
+            role=row.role,
+            session=row.session,
+            offset=row.offset,
+            expires=row.expires,
+            tags=row.tags,
+            importance=row.importance,
+            pinned=row.pinned,
+            metadata=row.metadata,
+            key=row.key,
+            language=row.language,
+            keywords=row.keywords,
+            tokens=row.tokens,
+            event_times=row.event_times,
+            archived=row.archived,
+            confidence=row.confidence,
+            valid_from=row.valid_from,
+            valid_to=row.valid_to,
+            untrusted=row.untrusted,
+            facets=pack_facets(facets_of(views.message(row))),
+            segments=tuple(self._segment(item, index) for index in range(len(item.segments))),
+            **derived,
+        )
+
+    def _segment(self, item: StoredItem, index: int) -> NewSegment:
+        part = item.segments[index]
+        text = item.row.content[part.start : part.end]
+        vector = part.vector if self._same_model else None
+        fields = indexed(text, item.row.title, analyse(text, item.row.language), vector)
+        return NewSegment(
+            uid=part.uid, start=part.start, end=part.end, tokens=part.tokens, **fields
+        )
+
+    def _links(self, batch: Sequence[LinkRow]) -> None:
+        """Links of what this import made. Between memories that were here before, a link has had
+        a life of its own since the export and stays as it is."""
+        wanted = []
+        for link in batch:
+            source, target = self._number(link.source), self._number(link.target)
+            if source and target and not self._fresh.isdisjoint((source, target)):
+                wanted.append(link._replace(source=source, target=target))
+        if wanted:
+            self._store.put_links(self._space, wanted)
+
+    def _recalls(self, batch: Sequence[RecallRecord]) -> None:
+        records = [
+            replace(
+                record,
+                hits=tuple(
+                    hit._replace(number=self._number(hit.number))
+                    for hit in record.hits
+                    if self._number(hit.number)
+                ),
+            )
+            for record in batch
+        ]
+        self._store.record_recalls([(self._space, one) for one in records], count_use=False)
+
+    def _events(self, batch: Sequence[EventRecord]) -> None:
+        if not self._fresh:  # imported before, and its log with it
+            return
+        events = [
+            replace(
+                event,
+                items=tuple(
+                    (self._number(number), credit)
+                    for number, credit in event.items
+                    if self._number(number)
+                ),
+            )
+            for event in batch
+        ]
+        self._store.append_events(self._space, events)
+
+    def _number(self, number: int) -> int:
+        return self._numbers[number] if number < len(self._numbers) else 0
+
+
+def _amendment(item: StoredItem, number: int, history: Mapping[int, list[VersionRow]]) -> Amendment:
+    row = item.row
+    return Amendment(
+        number=number,
+        updated=row.updated,
+        version=row.version,
+        access_count=row.access_count,
+        last_accessed=row.last_accessed,
+        history=tuple(history.get(row.number, ())),
+    )

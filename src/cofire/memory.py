@@ -1,0 +1,871 @@
+"""`Memory`: remember, recall and look after what an agent knows.
+
+Thin: each verb checks its arguments, asks the layer that does the work, and turns the store's
+records into public values (`cofire.views`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, Unpack
+
+from cofire import exchange, views
+from cofire.dynamics.arrays import F64
+from cofire.encoding.encoder import Encoder, Redact, clean_metadata
+from cofire.encoding.reembedding import reembed_space
+from cofire.encoding.text import sanitise
+from cofire.encoding.timestamps import parse_time
+from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
+from cofire.interchange import Format, ImportReport
+from cofire.models import Embedder, make_embedder
+from cofire.models.verifying import VerifiedEmbedder
+from cofire.retrieval.engine import Recaller
+from cofire.retrieval.profiles import Profile, profile_named
+from cofire.store import Store, open_store
+from cofire.store.recall_log import RecallLog
+from cofire.store.records import Finding, SpaceInfo
+from cofire.store.updating import ChangedMeanwhileError
+from cofire.types import (
+    Filters,
+    Item,
+    Kind,
+    Link,
+    LinkType,
+    Message,
+    MessageChanges,
+    Page,
+    Progress,
+    Recall,
+    Receipt,
+    SpaceRef,
+    Stats,
+    TimeLike,
+    Version,
+    to_micros,
+)
+
+if TYPE_CHECKING:
+    from cofire.settings import Settings
+
+R = TypeVar("R")
+
+BATCH = 1_000
+"""Messages per transaction when many are remembered at once."""
+
+_MESSAGE_FIELDS = frozenset(field.name for field in fields(Message))
+
+
+class Memory:
+    """What one agent remembers: its own space and the projects it shares.
+
+    Open it with `Memory.open` and close it (or use it as a context manager). Safe to use from
+    several threads; several processes may open the same store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        own: SpaceInfo,
+        projects: Mapping[str, SpaceInfo],
+        *,
+        vectors: bool = True,
+        redact: Redact | None = None,
+        graph_bytes: int = 1 << 30,
+    ) -> None:
+        """For `Memory.open`; takes over `store` and `embedder` and closes them."""
+        self._store = store
+        self._embedder = embedder
+        self._own = own
+        self._projects = dict(projects)
+        self._vectors = vectors
+        self._encoder = Encoder(embedder if vectors else None, redact=redact)
+        self._recaller = Recaller(store, embedder if vectors else None, embedder, graph_bytes)
+        self._log = RecallLog(store)
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str | Path | None = None,
+        identity: str = "default",
+        user: str | None = None,
+        projects: Sequence[str] | str = (),
+        *,
+        tenant: str = "default",
+        create: bool = True,
+        vectors: bool = True,
+        embedder: Embedder | str | None = None,
+        redact: Redact | None = None,
+        settings: Settings | None = None,
+    ) -> Self:
+        """Open or make a memory.
+
+        `url_or_path` is an SQLite file or URL (default: a file in the platform's data folder).
+        `identity` names the agent, `user` whom it serves, `projects` the spaces it shares: recall
+        reads all of them, `remember` writes to the agent's own unless told otherwise.
+        `vectors=False` searches by words only and needs no model; what is remembered meanwhile
+        gets its vectors from `reembed`. `embedder` overrides the settings' choice. `redact` is
+        called on every text before it is stored, embedded or logged.
+
+        Raises EmbeddingMismatchError where the store's vectors are another model's (the message
+        names the command that re-embeds), NotFoundError where it is missing and `create` is
+        False, ConfigurationError, InputError, and StoreError for what the back end refuses.
+        """
+        from cofire.settings import default_store, load_settings
+
+        if settings is None:
+            choice = embedder if isinstance(embedder, str) else None
+            settings = load_settings(embedder=choice)
+        model = (
+            make_embedder(settings)
+            if embedder is None or isinstance(embedder, str)
+            else VerifiedEmbedder(embedder)
+        )
+        shared = (projects,) if isinstance(projects, str) else tuple(projects)
+        where = url_or_path if url_or_path is not None else settings.store or default_store()
+        store = open_store(
+            where, create=create, busy_timeout=settings.write_wait, durability=settings.durability
+        )
+        try:
+            now = to_micros(datetime.now(UTC))
+            tenant = _name("tenant", tenant)
+            refs = [
+                SpaceRef(
+                    tenant=tenant,
+                    identity=_name("identity", identity),
+                    user=None if user is None else _name("user", user),
+                )
+            ]
+            refs += [SpaceRef(tenant=tenant, project=_name("project", name)) for name in shared]
+            spaces = [_space(store, ref, now) for ref in refs]
+            if vectors:
+                for space in spaces:
+                    _require_model(space, model, where)
+        except BaseException:
+            store.close()
+            raise
+        named = dict(zip(shared, spaces[1:], strict=True))
+        return cls(
+            store,
+            model,
+            spaces[0],
+            named,
+            vectors=vectors,
+            redact=redact,
+            graph_bytes=settings.graph_cache_mb * 1_000_000,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is still buffered and let go of files; closing again does nothing."""
+        with ExitStack() as closing:  # each is closed, whatever those before it raise
+            closing.callback(self._embedder.close)
+            closing.callback(self._store.close)
+            closing.callback(self._recaller.close)
+            closing.callback(self._log.close)
+
+    # Remembering
+
+    def remember(
+        self,
+        content: str | Message | Mapping[str, Any] | Iterable[str | Message | Mapping[str, Any]],
+        *,
+        title: str | None = None,
+        kind: Kind | str | None = None,
+        speaker: str | None = None,
+        role: str | None = None,
+        time: TimeLike | None = None,
+        session: str | None = None,
+        tags: Sequence[str] | str | None = None,
+        importance: int | None = None,
+        pinned: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires: TimeLike | None = None,
+        key: str | None = None,
+        project: str | None = None,
+        now: TimeLike | None = None,
+        progress: Progress | None = None,
+    ) -> Receipt:
+        """Remember one text, one message, or many.
+
+        A message is a `Message` or a mapping with its fields, `content` at least; other chat
+        fields such as `name` are not read. The keyword arguments are `Message`'s fields and apply
+        to every message that does not set its own. `project` writes to a shared space. `now`
+        replaces the clock. Up to 1,000 messages are one transaction; more are stored a thousand
+        at a time, and `progress` is told.
+
+        When this returns, everything is on disk. Raises InputError (the message says which one;
+        of its thousand nothing is stored), KeyConflictError, StoreBusyError, StoreError.
+        """
+        defaults = {
+            "title": title, "kind": kind, "speaker": speaker, "role": role, "time": time,
+            "session": session, "tags": None if tags is None else _tags(tags),
+            "importance": importance, "pinned": pinned, "metadata": metadata,
+            "expires": expires, "key": key,
+        }  # fmt: skip
+        given = {name: value for name, value in defaults.items() if value is not None}
+        messages, total = _messages(content, given)
+        if key is not None and total != 1:
+            raise InputError("one key cannot stand for many messages; give each its own")
+        clock = _now(now)
+        self._target(project)  # an unknown project is refused before anything is read
+        receipts = []
+        done = 0
+        while batch := list(islice(messages, BATCH)):
+            receipts.append(self._store_batch(project, batch, clock, first=done))
+            done += len(batch)
+            if progress is not None:
+                progress(done, total)
+        if len(receipts) == 1:
+            return receipts[0]
+        return _joined(receipts, self._lasting(lambda: self._store.revision(self._target(project))))
+
+    def _store_batch(
+        self, project: str | None, batch: Sequence[Message], now: datetime, *, first: int
+    ) -> Receipt:
+        encoded = self._encoder.encode(batch, now=now, counter=self._embedder, first=first)
+        appended = self._lasting(
+            lambda: self._store.append(self._with_model(self._target(project)), encoded.items)
+        )
+        return Receipt(
+            ids=tuple(views.public_id(uid) for uid in appended.uids),
+            created=appended.created,
+            revision=appended.revision,
+            warnings=encoded.warnings,
+        )
+
+    def _with_model(self, space: SpaceInfo) -> SpaceInfo:
+        """The space, its embedding model fixed by the first write."""
+        if space.model is not None or not self._vectors:
+            return space
+        fixed = self._store.set_model(space, self._embedder.name, self._embedder.dimension)
+        if space.space_id == self._own.space_id:
+            self._own = fixed
+        for name, known in self._projects.items():
+            if known.space_id == space.space_id:
+                self._projects[name] = fixed
+        return fixed
+
+    # Recalling
+
+    def recall(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        token_budget: int | None = None,
+        profile: str | Profile = "cofire",
+        now: TimeLike | None = None,
+        kinds: Sequence[Kind | str] | Kind | str = (),
+        speakers: Sequence[str] | str = (),
+        sessions: Sequence[str] | str = (),
+        tags: Sequence[str] | str = (),
+        metadata: Mapping[str, Any] | None = None,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        explain: bool = False,
+    ) -> Recall:
+        """The memories that bear on `query`, best first.
+
+        At most `k`, and with `token_budget` only as many whole ones as fit into so many
+        wordpieces of rendered lines. The filters decide what may be ranked at all: `kinds`,
+        `speakers`, `sessions` any of these, `tags` all of these, `metadata` equal at each given
+        key, `since` ≤ time < `until`. `now` is the moment relative times in the question count
+        from (default: the clock); what has expired by then is left out. `explain` adds the trace.
+
+        Same memories, same question, same `now`: same answer. Raises InputError, StoreError.
+        """
+        chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+        filters = make_filters(
+            kinds=kinds, speakers=speakers, sessions=sessions, tags=tags,
+            metadata=metadata, since=since, until=until,
+        )  # fmt: skip
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise InputError(f"k must be a whole number of at least 1, not {k!r}")
+        if token_budget is not None and (
+            isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
+        ):
+            raise InputError(
+                f"token_budget must be a whole number of at least 1, not {token_budget!r}"
+            )
+        question, clock = self._question(query), _now(now)
+        recall, records = self._lasting(
+            lambda: self._recaller.recall(
+                self._spaces(), question, k,
+                profile=chosen, now=clock, filters=filters, token_budget=token_budget,
+                explain=explain,
+            )
+        )  # fmt: skip
+        self._log.add(records)
+        return recall
+
+    def candidates(
+        self, query: str, *, profile: str | Profile = "cofire", now: TimeLike | None = None
+    ) -> tuple[tuple[str, ...], F64]:
+        """Every candidate of a recall, best first, as ids (n,) and the terms of their scores
+        (n, len(cofire.retrieval.features.TERMS)): what a profile's weights are fitted on."""
+        chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+        question, clock = self._question(query), _now(now)
+        return self._lasting(
+            lambda: self._recaller.candidates(self._spaces(), question, profile=chosen, now=clock)
+        )
+
+    def _question(self, query: str) -> str:
+        if not isinstance(query, str):
+            raise InputError(f"a question must be text, not {type(query).__name__}")
+        return self._encoder.clean(query)
+
+    def count_tokens(self, text: str) -> int:
+        """Wordpieces of a text by this memory's model: the unit of token budgets."""
+        return self._embedder.count_tokens(text)
+
+    def similarity(self, query: str, texts: Sequence[str]) -> float:
+        """Cosine of a question to the most similar of some texts, in [-1, 1]; 0 without texts.
+        Raises EmbeddingError."""
+        if not texts:
+            return 0.0
+        vector, _ = self._embedder.embed_query(query)
+        return float((self._embedder.embed_passages(list(texts)).vectors @ vector).max())
+
+    # Looking after
+
+    def get(self, id: str) -> Item:
+        """The whole memory. Raises NotFoundError."""
+        space, number = self._locate(id)
+        row = self._store.get(space, number)
+        if row is None:
+            raise _missing(id)
+        return views.item(space, row)
+
+    def list(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        newest_first: bool = True,
+        kinds: Sequence[Kind | str] | Kind | str = (),
+        speakers: Sequence[str] | str = (),
+        sessions: Sequence[str] | str = (),
+        tags: Sequence[str] | str = (),
+        metadata: Mapping[str, Any] | None = None,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+    ) -> Page:
+        """A page of memories by time. `after` is the former page's `next`. Filters as in
+        `recall`. Raises InputError."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 10_000:
+            raise InputError(f"limit must be a whole number from 1 to 10,000, not {limit!r}")
+        filters = make_filters(
+            kinds=kinds, speakers=speakers, sessions=sessions, tags=tags,
+            metadata=metadata, since=since, until=until,
+        )  # fmt: skip
+        cursor = None if after is None else views.read_cursor(after)
+        self._renew()
+        rows = self._store.list(
+            self._spaces(), filters, after=cursor, limit=limit + 1, newest_first=newest_first
+        )
+        items = tuple(views.item(row.space, row.item) for row in rows[:limit])
+        last = rows[limit - 1].item if len(rows) > limit else None
+        return Page(items=items, next=None if last is None else views.cursor(last))
+
+    def update(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        now: TimeLike | None = None,
+        **changes: Unpack[MessageChanges],
+    ) -> Item:
+        """Change a memory and keep its former text in its history.
+
+        `changes` are fields of `Message` other than `key`; None clears what can be empty.
+        Raises NotFoundError, InputError.
+        """
+        wanted: dict[str, Any] = dict(changes)
+        unknown = set(wanted) - (_MESSAGE_FIELDS - {"content", "key"})
+        if unknown:
+            raise InputError(f"a memory has no field {', '.join(sorted(unknown))} to change")
+        if "time" in wanted and wanted["time"] is None:
+            raise InputError("the time of a memory cannot be cleared; give another")
+        if content is not None:
+            wanted["content"] = content
+        clock = _now(now)
+        cleaned = _clean_changes(wanted)
+        while True:
+            try:
+                self._update(id, cleaned, clock)
+            except ChangedMeanwhileError:  # by somebody else: that change must stay
+                continue
+            return self.get(id)
+
+    def _update(self, id: str, changes: Mapping[str, Any], now: datetime) -> None:
+        space, number = self._locate(id)
+        row = self._store.get(space, number)
+        if row is None:
+            raise _missing(id)
+        message = replace(views.message(row), **changes)
+        encoded = self._encoder.encode([message], now=now, counter=self._embedder)
+        space = self._with_model(space)
+        self._store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)
+
+    def history(self, id: str) -> tuple[Version, ...]:
+        """A memory's former texts, oldest first. Raises NotFoundError."""
+        space, number = self._locate(id)
+        return tuple(views.version(row) for row in self._store.history(space, number))
+
+    def forget(
+        self,
+        ids: str | Sequence[str] | None = None,
+        *,
+        everything: bool = False,
+        project: str | None = None,
+    ) -> int:
+        """Delete memories for good, with their segments, links, postings, history and caches.
+
+        `ids` are one id or several; all must exist, or nothing is deleted. `everything=True`
+        in place of ids deletes the agent's own space (or the named project's). Returns how many
+        were deleted. Raises NotFoundError, and InputError where neither is given: nothing is
+        ever deleted by leaving something out.
+        """
+        if not isinstance(everything, bool):
+            raise InputError(f"everything must be True or False, not {everything!r}")
+        if everything:
+            if ids is not None:
+                raise InputError("give ids or everything=True, not both")
+            return self._lasting(lambda: self._forget_space(self._target(project)))
+        if ids is not None and not isinstance(ids, Iterable):
+            raise InputError(f"ids must be texts, not {type(ids).__name__}")
+        wanted = [ids] if isinstance(ids, str) else list(ids or ())
+        if not wanted:
+            raise InputError("name what to forget: ids, or everything=True for the whole space")
+        places = [self._locate(id) for id in dict.fromkeys(wanted)]
+        self._log.flush()
+        gone = 0
+        for space in {space.space_id: space for space, _ in places}.values():
+            numbers = [number for place, number in places if place.space_id == space.space_id]
+            gone += self._store.forget(space, numbers)
+            self._recaller.forget(space)
+        self.forget_vectors()
+        return gone
+
+    def _forget_space(self, space: SpaceInfo) -> int:
+        self._log.flush()
+        count = self._store.counts(space).items
+        self._store.forget_space(space)
+        self._recaller.forget(space)
+        self.forget_vectors()
+        fresh = _space(self._store, space.ref, to_micros(datetime.now(UTC)))
+        if space.space_id == self._own.space_id:
+            self._own = fresh
+        else:
+            self._projects[str(space.ref.project)] = fresh
+        return count
+
+    def forget_vectors(self) -> None:
+        """Empty the embedder's cache: it may hold vectors of what was deleted."""
+        clear = getattr(self._embedder, "clear", None)
+        if clear is not None:
+            clear()
+
+    def link(
+        self,
+        source: str,
+        target: str,
+        type: LinkType | str = LinkType.RELATED,
+        *,
+        strength: float = 0.5,
+        now: TimeLike | None = None,
+    ) -> Link:
+        """Link two memories of one space. Raises NotFoundError where either is missing or they
+        lie in different spaces, InputError for a second link of the pair or a strength outside
+        [0, 1]."""
+        try:
+            kind = LinkType(type)
+        except ValueError as exc:
+            raise InputError(
+                f"there is no link type {type!r}; use one of {', '.join(LinkType)}"
+            ) from exc
+        if isinstance(strength, bool) or not isinstance(strength, int | float):
+            raise InputError(f"a link's strength is a number in [0, 1], not {strength!r}")
+        from_space, from_number = self._end(source)
+        to_space, to_number = self._end(target)
+        if from_space.space_id != to_space.space_id:
+            raise _missing(target)
+        self._store.link(
+            from_space, from_number, to_number, kind.value, strength, now=to_micros(_now(now))
+        )
+        return Link(source=source, target=target, type=kind, strength=strength)
+
+    def links(self, id: str) -> tuple[Link, ...]:
+        """The links from and to a memory. Raises NotFoundError."""
+        space, number = self._locate(id)
+        return tuple(views.link(row) for row in self._store.links(space, number))
+
+    def stats(self) -> Stats:
+        """Counts and sizes of every space this memory reads."""
+        self._log.flush()
+        self._renew()
+        return Stats(
+            spaces=tuple(views.stats(space, self._store.counts(space)) for space in self._spaces()),
+            store_bytes=self._store.size(),
+            graph_bytes=self._recaller.nbytes,
+        )
+
+    # Moving and mending
+
+    def export(
+        self, target: str | Path | IO[bytes], *, progress: Progress | None = None
+    ) -> Mapping[str, int]:
+        """Write everything in this memory's spaces to a file or binary stream, as Cofire's own
+        versioned JSONL, vectors and history included. A file appears whole or not at all.
+        Returns how many records of each type there are. Raises StoreError, OSError."""
+        self._log.flush()
+        self._renew()
+        return exchange.export(self._store, self._spaces(), target, progress)
+
+    def import_(
+        self,
+        source: str | Path | IO[bytes],
+        *,
+        format: Format | str | None = None,
+        project: str | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Read a file, folder or binary stream into memory: Cofire's own export, LoCoMo,
+        LongMemEval, JSONL of messages, plain text or Markdown (`format`; default: guessed).
+
+        Importing again adds nothing. Cofire's own export is verified first and then restored as
+        it was, ids, vectors and history included: its space that matches this memory's (or the
+        only one) goes into the agent's own, projects into the projects of the same name. The
+        report says what was read, imported, known before, and what could not be used and why.
+        Raises NotFoundError, FormatError, InputError, ConfigurationError, StoreError.
+        """
+        chosen = exchange.format_of(source, format)
+        if chosen is Format.COFIRE:
+            return self._import_own(source, project, progress)
+        report, messages = exchange.messages_of(source, chosen)
+        batches = iter(lambda: list(islice(messages, BATCH)), [])
+        done = 0
+        self._target(project)
+        clock = datetime.now(UTC)
+        for batch in batches:
+            self._import_batch(project, batch, clock, report, first=done)
+            done += len(batch)
+            if progress is not None:
+                progress(done, None)
+        return report
+
+    def _import_batch(
+        self,
+        project: str | None,
+        batch: Sequence[Message],
+        now: datetime,
+        report: ImportReport,
+        *,
+        first: int,
+    ) -> None:
+        """Store a thousand messages; where one cannot be used, the others are kept."""
+        try:
+            receipt = self._store_batch(project, batch, now, first=first)
+        except InputError as exc:
+            if len(batch) == 1:
+                report.reject(batch[0].key or "message", str(exc))
+                return
+            half = len(batch) // 2
+            self._import_batch(project, batch[:half], now, report, first=first)
+            self._import_batch(project, batch[half:], now, report, first=first + half)
+            return
+        report.imported += sum(receipt.created)
+        report.known += len(batch) - sum(receipt.created)
+
+    def _import_own(
+        self, source: str | Path | IO[bytes], project: str | None, progress: Progress | None
+    ) -> ImportReport:
+        self._renew()
+        target = self._target(project)
+
+        def place(ref: SpaceRef, alone: bool) -> SpaceInfo | None:
+            if ref.project is not None and ref.project in self._projects:
+                return self._with_model(self._projects[ref.project])
+            matches = (ref.identity, ref.user) == (self._own.ref.identity, self._own.ref.user)
+            return self._with_model(target) if alone or (ref.project is None and matches) else None
+
+        return exchange.import_own(
+            self._store, source, place, self._embedder if self._vectors else None, progress
+        )
+
+    def backup(self, path: str | Path, *, progress: Progress | None = None) -> None:
+        """Copy the whole store to a file while it is in use. Raises StoreUnavailableError."""
+        self._log.flush()
+        self._store.backup(path, progress)
+
+    def restore(self, path: str | Path, *, progress: Progress | None = None) -> None:
+        """Replace the whole store by a backup. Raises NotFoundError, FormatError,
+        SchemaVersionError, EmbeddingMismatchError (the backup is then in place all the same)."""
+        self._log.flush()
+        self._store.restore(path, progress)
+        now = to_micros(datetime.now(UTC))
+        for space in self._store.spaces():
+            self._recaller.forget(space)
+        self._own = _space(self._store, self._own.ref, now)
+        self._projects = {
+            name: _space(self._store, space.ref, now) for name, space in self._projects.items()
+        }
+        for space in self._spaces():
+            self._recaller.forget(space)
+            if self._vectors:
+                _require_model(space, self._embedder, "the restored store")
+
+    def reembed(
+        self, embedder: Embedder | str | None = None, *, progress: Progress | None = None
+    ) -> int:
+        """Give every memory a vector of `embedder` (default: the one this was opened with).
+
+        Adds what is missing, and moves the whole store to another model: new vectors are written
+        beside the old ones, which stay in use until all are there, so it can be interrupted and
+        goes on where it stopped. Afterwards this memory uses `embedder`. Returns how many
+        vectors were made. Raises EmbeddingError, ConfigurationError, StoreError.
+        """
+        from cofire.settings import load_settings
+
+        if isinstance(embedder, str):
+            embedder = make_embedder(load_settings(embedder=embedder))
+        elif embedder is not None:
+            embedder = VerifiedEmbedder(embedder)
+        model = self._embedder if embedder is None else embedder
+        self._renew()
+        made = 0
+        spaces = self._store.spaces()
+        for space in spaces:
+            made += reembed_space(self._store, space, model, made, progress)
+            self._recaller.forget(space)
+        self._use(model)
+        return made
+
+    def _use(self, model: Embedder) -> None:
+        """From now on embed with `model`."""
+        if model is not self._embedder:
+            self._embedder.close()
+        self._embedder = model
+        self._vectors = True
+        self._encoder = self._encoder.with_embedder(model)
+        self._recaller.use(model)
+        self._own = self._store.refreshed(self._own)
+        self._projects = {
+            name: self._store.refreshed(space) for name, space in self._projects.items()
+        }
+
+    def check(self) -> Sequence[Finding]:
+        """What does not agree with everything else: rows, segments, tags, links, vectors,
+        postings and active graphs. Empty if all is well."""
+        self._log.flush()
+        self._renew()
+        found = list(self._store.check())
+        for space in self._spaces():
+            found += self._recaller.check(space)
+        return found
+
+    # Where things are
+
+    def _spaces(self) -> tuple[SpaceInfo, ...]:
+        return (self._own, *self._projects.values())
+
+    def _target(self, project: str | None) -> SpaceInfo:
+        if project is None:
+            return self._own
+        try:
+            return self._projects[project]
+        except KeyError:
+            raise InputError(
+                f"this memory was not opened with the project {project!r}; add it to `projects`"
+            ) from None
+
+    def _locate(self, id: str) -> tuple[SpaceInfo, int]:
+        uid = views.read_id(id)
+        found = self._store.locate(self._spaces(), uid)
+        if found is None and self._renew():
+            found = self._store.locate(self._spaces(), uid)
+        if found is None:
+            raise _missing(id)
+        return found
+
+    def _end(self, id: str) -> tuple[SpaceInfo, int]:
+        """As `_locate`, but what is no id at all is told apart from no other missing memory."""
+        try:
+            return self._locate(id)
+        except InputError as exc:
+            raise _missing(id) from exc
+
+    def _renew(self) -> bool:
+        """Take the spaces that another process forgot whole as they are now: empty, under a new
+        number. Returns whether there were any."""
+        now = to_micros(datetime.now(UTC))
+        former = self._spaces()
+        spaces = tuple(_space(self._store, space.ref, now) for space in former)
+        if [space.space_id for space in spaces] == [space.space_id for space in former]:
+            return False
+        for space in former:
+            self._recaller.forget(space)
+        if self._vectors:
+            for space in spaces:
+                _require_model(space, self._embedder, "this store")
+        self._own = spaces[0]
+        self._projects = dict(zip(self._projects, spaces[1:], strict=True))
+        return True
+
+    def _lasting(self, call: Callable[[], R]) -> R:
+        """What `call` gives; called once more where a space it used was forgotten meanwhile."""
+        try:
+            return call()
+        except NotFoundError:
+            if not self._renew():
+                raise
+            return call()
+
+
+def make_filters(
+    *,
+    kinds: Sequence[Kind | str] | Kind | str = (),
+    speakers: Sequence[str] | str = (),
+    sessions: Sequence[str] | str = (),
+    tags: Sequence[str] | str = (),
+    metadata: Mapping[str, Any] | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+) -> Filters:
+    """Filters from what callers write: one value or several, any form of time."""
+
+    def several(name: str, value: Sequence[str] | str) -> tuple[str, ...]:
+        if not isinstance(value, Iterable):
+            raise InputError(f"{name} must be texts, not {type(value).__name__}")
+        values = (value,) if isinstance(value, str) else tuple(value)
+        if not all(isinstance(one, str) for one in values):
+            raise InputError(f"{name} must be texts")
+        return tuple(sanitise(one) for one in values)
+
+    try:
+        wanted = tuple(Kind(kind) for kind in several("kinds", kinds))
+    except ValueError as exc:
+        raise InputError(f"{exc}; use one of {', '.join(Kind)}") from exc
+    return Filters(
+        kinds=wanted,
+        speakers=several("speakers", speakers),
+        sessions=several("sessions", sessions),
+        tags=several("tags", tags),
+        metadata={} if metadata is None else clean_metadata(metadata),
+        since=None if since is None else parse_time(since)[0],
+        until=None if until is None else parse_time(until)[0],
+    )
+
+
+def _clean_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    cleaned = dict(changes)
+    if "tags" in cleaned:
+        cleaned["tags"] = () if cleaned["tags"] is None else _tags(cleaned["tags"])
+    if cleaned.get("metadata", ()) is None:
+        cleaned["metadata"] = {}
+    return cleaned
+
+
+def _tags(tags: Sequence[str] | str) -> tuple[str, ...]:
+    """One tag or several."""
+    if isinstance(tags, str):
+        return (tags,)
+    if not isinstance(tags, Iterable):
+        raise InputError(f"tags must be a list of texts, not {type(tags).__name__}")
+    return tuple(tags)
+
+
+def _messages(content: Any, given: Mapping[str, Any]) -> tuple[Iterator[Message], int | None]:
+    """Messages of what a caller gave, lazily, and how many there are where that is known."""
+    if isinstance(content, str | Message | Mapping):
+        return iter([_message(content, given)]), 1
+    if not isinstance(content, Iterable):
+        raise InputError(f"give a text, a message or many, not {type(content).__name__}")
+    total = len(content) if isinstance(content, Sequence) else None
+    return (_message(one, given) for one in content), total
+
+
+def _message(one: Any, given: Mapping[str, Any]) -> Message:
+    if isinstance(one, str):
+        return Message(content=one, **given)
+    if isinstance(one, Message):
+        unset = {
+            name: value for name, value in given.items() if getattr(one, name) == _DEFAULTS[name]
+        }
+        return replace(one, **unset) if unset else one
+    if isinstance(one, Mapping):
+        own = {
+            name: value
+            for name, value in one.items()
+            if name in _MESSAGE_FIELDS and value is not None
+        }
+        if "content" not in own:
+            raise InputError(f"a message needs content; this one has {', '.join(map(str, one))}")
+        if "tags" in own:
+            own["tags"] = _tags(own["tags"])
+        return Message(**{**given, **own})
+    raise InputError(f"a message is a text, a Message or a mapping, not {type(one).__name__}")
+
+
+_DEFAULTS = {field.name: getattr(Message(content=""), field.name) for field in fields(Message)}
+
+
+def _joined(receipts: Sequence[Receipt], revision: int) -> Receipt:
+    return Receipt(
+        ids=tuple(id for receipt in receipts for id in receipt.ids),
+        created=tuple(new for receipt in receipts for new in receipt.created),
+        revision=receipts[-1].revision if receipts else revision,
+        warnings=tuple(dict.fromkeys(text for receipt in receipts for text in receipt.warnings)),
+    )
+
+
+def _space(store: Store, ref: SpaceRef, now: int) -> SpaceInfo:
+    space = store.space(ref, create=True, now=now)
+    if space is None:  # `create` makes it; kept for the type checker's sake
+        raise NotFoundError(f"there is no space {ref}")
+    return space
+
+
+def _require_model(space: SpaceInfo, model: Embedder, where: object) -> None:
+    if space.model is None:
+        return
+    if (space.model, space.dimension) != (model.name, model.dimension):
+        raise EmbeddingMismatchError(
+            f"the vectors of {space.ref} in {where} were made by {space.model} "
+            f"({space.dimension} dimensions), but the embedder now is {model.name} "
+            f"({model.dimension}). Run `cofire reembed` to make them anew (nothing is deleted "
+            "until it is complete), set the former embedder, or open with vectors=False to "
+            "search by words meanwhile"
+        )
+
+
+def _name(what: str, value: str) -> str:
+    name = sanitise(value) if isinstance(value, str) else ""
+    if not name.strip():
+        raise InputError(f"{what} must be a text that is not empty")
+    return name
+
+
+def _now(now: TimeLike | None) -> datetime:
+    return datetime.now(UTC) if now is None else parse_time(now)[0]
+
+
+def _missing(id: str) -> NotFoundError:
+    return NotFoundError(f"there is no memory {id} here; `list` shows what there is")

@@ -1,0 +1,1 @@
+"""The read path: question → anchors → spreading activation → rank → trace."""

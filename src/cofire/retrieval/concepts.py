@@ -1,0 +1,76 @@
+"""Spreading over shared concepts: from the strongest anchors to what names the same things.
+
+A concept (a person, a place, a title, a topic) links all memories that mention it, as a hub of
+theirs. Activation goes seed → concept → memory, and what a concept passes on is divided by its fan
+(the number of memories it leads to, ACT-R; Synapse eq. 2): a name in every turn says nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cofire.dynamics.arrays import F64, I64, U64
+
+FAN = 0.5
+"""Exponent of the fan effect: what a concept gives is divided by fan ** FAN."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedConcepts:
+    """Mentions among candidates: mention i says that candidate `at[i]` names concept
+    `concept[i]` (0 …). Per concept: `best` and `second` energy of the seeds that name it, `seed`
+    who has the best (-1: none), `fan` how many candidates name it."""
+
+    at: I64
+    concept: I64
+    best: F64
+    second: F64
+    seed: I64
+    fan: F64
+
+    @classmethod
+    def of(cls, at: I64, concepts: U64, energy: F64) -> SharedConcepts:
+        """`at` (m,) candidates, `concepts` (m,) hashes, `energy` (c,) ≥ 0 of the candidates;
+        those above 0 are seeds."""
+        unique, concept = np.unique(concepts, return_inverse=True)
+        count = len(unique)
+        fan = np.bincount(concept, minlength=count).astype(np.float64)
+        mentioned = energy[at]
+        # Strongest seed per concept: in order of concept, then falling energy, the first of each.
+        ranked = np.lexsort((at, -mentioned, concept))
+        ordered = concept[ranked]
+        first = np.searchsorted(ordered, np.arange(count))
+        best = np.zeros(count)
+        second = np.zeros(count)
+        seed = np.full(count, -1, np.int64)
+        if count:
+            best = mentioned[ranked[first]]
+            seed = np.where(best > 0.0, at[ranked[first]], -1)
+            follows = np.minimum(first + 1, len(ranked) - 1)
+            has_next = ordered[follows] == np.arange(count)
+            has_next &= follows > first
+            second = np.where(has_next, mentioned[ranked[follows]], 0.0)
+        return cls(at, concept, best, second, seed, fan)
+
+    def activation(self, count: int) -> F64:
+        """What arrives at each of `count` candidates, (count,): Σ over its concepts of the
+        strongest other seed's energy / fan ** `FAN`. A seed never feeds itself."""
+        return np.bincount(self.at, self._gifts(), minlength=count).astype(np.float64)
+
+    def _gifts(self) -> F64:
+        own = self.seed[self.concept] == self.at
+        energy = np.where(own, self.second[self.concept], self.best[self.concept])
+        return energy / self.fan[self.concept] ** FAN
+
+    def sources(self, candidate: int) -> list[tuple[int, float]]:
+        """(seed, activation) of the concepts whose strongest seed is another candidate."""
+        mine = np.flatnonzero(self.at == candidate)
+        gifts = self._gifts()[mine]
+        seeds = self.seed[self.concept[mine]]
+        return [
+            (int(seed), float(gift))
+            for seed, gift in zip(seeds, gifts, strict=True)
+            if seed >= 0 and seed != candidate
+        ]

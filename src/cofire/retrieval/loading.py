@@ -1,0 +1,182 @@
+"""From the store to the active graph of a space, kept up to date and beside a sidecar file.
+
+The database is the truth. A graph held in memory is asked for its space's revision before every
+recall and pulls what is newer; a sidecar file only saves pulling everything when a process starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import structlog
+
+from cofire.errors import EmbeddingMismatchError, InputError
+from cofire.graph.active import ActiveGraph
+from cofire.graph.cache import GraphCache
+from cofire.graph.comparing import differences
+from cofire.graph.sidecar import SidecarKey, delete_sidecar, load_sidecar, save_sidecar
+from cofire.graph.vectors import COARSE_FROM, Projection, fit_projection
+from cofire.models import Embedder
+from cofire.store import Store
+from cofire.store.records import Finding, SpaceInfo
+
+SIDECAR_FROM = 2_000
+"""Rows from which a sidecar file is worth writing."""
+SIDECAR_SHARE = 20
+"""A sidecar is written again when more than 1 / SIDECAR_SHARE of the rows are newer."""
+FIT_SAMPLE = 10_000
+"""Vectors a projection is fitted on, evenly spread over the space."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Graphs:
+    """The active graphs of a store's spaces."""
+
+    def __init__(self, store: Store, embedder: Embedder | None, budget: int) -> None:
+        """`embedder` None: vectors are off and none is loaded into a ranking."""
+        self._store = store
+        self._embedder = embedder
+        self._cache = GraphCache(budget)
+        self._saved: dict[int, int] = {}
+        self._spaces: dict[int, SpaceInfo] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the graphs held."""
+        return self._cache.nbytes
+
+    def get(self, space: SpaceInfo) -> ActiveGraph:
+        """The snapshot of a space as it is now. Raises NotFoundError, EmbeddingMismatchError,
+        StoreError."""
+        revision = self._store.revision(space)
+        return self._cache.get(space.space_id, revision, lambda held: self._refreshed(space, held))
+
+    def _refreshed(self, space: SpaceInfo, held: ActiveGraph | None) -> ActiveGraph:
+        graph = held if held is not None else self._opened(space)
+        changes = self._store.changes(space, graph.revision)
+        if changes.rebuild:
+            space = self._store.refreshed(space)
+            graph = ActiveGraph.empty(self._dimension(space), self._projection(space))
+        graph = graph.apply(changes)
+        if graph.projection is None and graph.items >= COARSE_FROM and space.dimension:
+            graph = graph.with_projection(self._fitted(space, graph))
+        self._spaces[space.space_id] = space
+        return graph
+
+    def _opened(self, space: SpaceInfo) -> ActiveGraph:
+        """From the sidecar where it is good, else empty."""
+        space = self._store.refreshed(space)
+        dimension = self._dimension(space)
+        projection = self._projection(space)
+        path = self._store.sidecar(space)
+        if path is not None and path.exists():
+            loaded = load_sidecar(path, _key(space, dimension), projection)
+            if loaded.graph is not None:
+                self._saved[space.space_id] = loaded.graph.items
+                return loaded.graph
+            _log.info("sidecar not used", path=str(path), reason=loaded.reason)
+        return ActiveGraph.empty(dimension, projection)
+
+    def _dimension(self, space: SpaceInfo) -> int:
+        if self._embedder is None:
+            return space.dimension or 1
+        if space.dimension is None:
+            return self._embedder.dimension
+        if (space.model, space.dimension) != (self._embedder.name, self._embedder.dimension):
+            raise EmbeddingMismatchError(
+                f"the vectors of {space.ref} are now {space.model}'s ({space.dimension} "
+                f"dimensions), not {self._embedder.name}'s: another process re-embedded the "
+                "store. Open it again with that embedder"
+            )
+        return space.dimension
+
+    def _projection(self, space: SpaceInfo) -> Projection | None:
+        stored = self._store.projection(space)
+        if stored is None or not space.dimension:
+            return None
+        version, data = stored
+        return Projection(np.frombuffer(data, "<f4").reshape(-1, space.dimension), version)
+
+    def _fitted(self, space: SpaceInfo, graph: ActiveGraph) -> Projection | None:
+        """Fit the space's projection once; where another process was first, take its."""
+        rows = np.flatnonzero(graph.column("has_vector"))
+        sample = rows[:: max(1, len(rows) // FIT_SAMPLE)]
+        if len(sample) < COARSE_FROM // 2:
+            return None
+        matrix = fit_projection(graph.column("vector")[sample])
+        with contextlib.suppress(InputError):  # one is kept already
+            self._store.put_projection(space, 1, matrix.astype("<f4").tobytes())
+        return self._projection(space)
+
+    def check(self, space: SpaceInfo) -> list[Finding]:
+        """Compare the graph in use with one built anew from the store."""
+        held = self.get(space).compacted()
+        space = self._store.refreshed(space)
+        fresh = ActiveGraph.empty(held.dimension, held.projection)
+        changes = self._store.changes(space, 0)
+        fresh = fresh.apply(changes).compacted()
+        if fresh.revision != held.revision:  # somebody wrote meanwhile: nothing to compare
+            return []
+        differing = differences(held, fresh)
+        if not differing:
+            return []
+        return [
+            Finding(
+                code="graph",
+                message=f"{space.ref}: the active graph is not what the store holds; delete the "
+                "file that `sidecar` names, it is made anew",
+                count=len(differing),
+                examples=tuple(differing[:5]),
+            )
+        ]
+
+    # Sidecars
+
+    def save(self) -> None:
+        """Write the sidecars of spaces that grew since theirs was written."""
+        for space_id, space in list(self._spaces.items()):
+            graph = self._cache.peek(space_id)
+            path = self._store.sidecar(space)
+            if graph is None or path is None or graph.items < SIDECAR_FROM:
+                continue
+            newer = graph.items - self._saved.get(space_id, 0)
+            if newer * SIDECAR_SHARE > graph.items:
+                self._save(space, graph, path)
+
+    def _save(self, space: SpaceInfo, graph: ActiveGraph, path: Path) -> None:
+        try:
+            save_sidecar(path, graph, _key(space, graph.dimension))
+        except OSError as exc:
+            _log.info("sidecar not written", path=str(path), reason=str(exc))
+            return
+        self._saved[space.space_id] = graph.items
+        # What was forgotten by another process while this was written must not stay in it; what
+        # is forgotten from now on deletes the file itself.
+        changes = self._store.changes(space, graph.revision)
+        if changes.rebuild or changes.removed_items:
+            delete_sidecar(path)
+
+    def forget(self, space: SpaceInfo) -> None:
+        """After a deletion: the sidecar goes, and the graph in memory with what it reserved."""
+        path = self._store.sidecar(space)
+        if path is not None:
+            delete_sidecar(path)
+        self._saved.pop(space.space_id, None)
+        self._cache.discard(space.space_id)
+
+    def close(self) -> None:
+        """Write sidecars and let go of the graphs."""
+        self.save()
+        self._cache.clear()
+        self._spaces.clear()
+
+
+def _key(space: SpaceInfo, dimension: int) -> SidecarKey:
+    return SidecarKey(
+        space=f"{space.tenant_id}/{space.space_id}/{space.created}",
+        model=space.model or "",
+        dimension=dimension,
+    )

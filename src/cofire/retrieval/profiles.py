@@ -1,0 +1,134 @@
+"""Profiles: recipes of recall as data.
+
+A profile says which legs find anchors and what each term of the score weighs. `dense` and
+`lexical` are the baselines, `cofire` is the default. The weights of `cofire` were fitted by
+`cofire.evaluation.fitting` (a regularised listwise softmax over LoCoMo's questions); the figures
+that count leave the scored conversation out (`cofire evaluate locomo --cross-validate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from cofire.dynamics.scoring import Bm25
+from cofire.errors import InputError
+
+MECHANISMS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "dense": frozenset(
+            {"similarity", "similarity_before", "similarity_before_2", "similarity_after",
+             "similarity_after_2", "session_similarity"}
+        ),
+        "lexical": frozenset(
+            {"bm25", "coverage", "spread_coverage", "spread_coverage_even", "session_bm25"}
+        ),
+        "coverage": frozenset({"coverage"}),
+        "temporal_spreading": frozenset(
+            {"spread_coverage", "spread_coverage_even", "similarity_before",
+             "similarity_before_2", "similarity_after", "similarity_after_2"}
+        ),
+        "concept_spreading": frozenset({"concepts"}),
+        "session": frozenset({"session_bm25", "session_similarity"}),
+        "speaker": frozenset({"speaker", "speaker_first"}),
+        "time": frozenset({"in_range", "near_range", "time_for_when"}),
+        "priors": frozenset(
+            {"question_only", "asks", "tells_time", "names", "first_person", "length",
+             "name_for_who", "session_start"}
+        ),
+    }
+)  # fmt: skip
+"""What can be switched off in turn, and the terms of the score that fall to zero with it."""
+
+
+BREVITY = -0.6
+"""Weight of the logarithm of a memory's length. Left to the fit it is about +0.3: long turns hold
+more evidence. But they cost context, so it is set: 30 memories of LoCoMo then take about 1,290
+wordpieces in place of 1,440, for half a point of evidence recall@30."""
+TURN_BM25 = Bm25(k1=0.9, b=0.4)
+SESSION_BM25 = Bm25(k1=1.2, b=0.6)
+WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.9, -2: 0.6, -3: 0.4, 1: 0.4})
+"""What was said just before often names what a turn is about; what comes after seldom does."""
+EVEN_WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.8, 1: 0.8, -2: 0.5, 2: 0.5})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A recipe.
+
+    `weights`: what a unit of each term (`features.TERMS`) adds to the score; those of `fixed` are
+    set by hand and not fitted. `depth`: anchors taken from each leg (dense, lexical).
+    `take_names_out`: names of speakers are matched as speakers and not as words. `bm25`,
+    `session_bm25`: constants for single memories and for whole sessions. `window`, `even_window`: what a term of the question counts, in [0, 1], where
+    it occurs so many turns before (negative) or after the memory and not in itself.
+    """
+
+    name: str
+    weights: Mapping[str, float]
+    fixed: frozenset[str] = frozenset()
+    depth: int = 200
+    take_names_out: bool = True
+    bm25: Bm25 = TURN_BM25
+    session_bm25: Bm25 = SESSION_BM25
+    window: Mapping[int, float] = field(default_factory=lambda: WINDOW)
+    even_window: Mapping[int, float] = field(default_factory=lambda: EVEN_WINDOW)
+
+    def uses(self, *terms: str) -> bool:
+        """Whether any of these terms can change the score."""
+        return any(self.weights.get(term, 0.0) != 0.0 for term in terms)
+
+    def without(self, mechanism: str) -> Profile:
+        """This profile with one mechanism switched off (`MECHANISMS`, or "names")."""
+        name = f"{self.name} without {mechanism}"
+        if mechanism == "names":
+            return replace(self, name=name, take_names_out=False)
+        off = MECHANISMS[mechanism]
+        kept = {term: weight for term, weight in self.weights.items() if term not in off}
+        return replace(self, name=name, weights=MappingProxyType(kept))
+
+
+DENSE = Profile(name="dense", weights=MappingProxyType({"similarity": 1.0}), take_names_out=False)
+LEXICAL = Profile(name="lexical", weights=MappingProxyType({"bm25": 1.0}), take_names_out=False)
+COFIRE = Profile(
+    name="cofire",
+    weights=MappingProxyType(
+        {
+            "similarity": 4.66,
+            "spread_coverage": 3.74,
+            "similarity_before": 1.65,
+            "similarity_before_2": 1.24,
+            "similarity_after": 0.79,
+            "similarity_after_2": 0.4,
+            "session_bm25": 1.55,
+            "session_similarity": 2.29,
+            "concepts": 0.85,
+            "speaker": 2.32,
+            "speaker_first": 0.93,
+            "in_range": 2.62,
+            "near_range": 2.13,
+            "time_for_when": 1.64,
+            "name_for_who": 0.9,
+            "question_only": -1.36,
+            "asks": -0.46,
+            "tells_time": 0.51,
+            "first_person": 0.56,
+            "session_start": 1.0,
+            "length": BREVITY,
+        }
+    ),
+    fixed=frozenset({"length"}),
+)
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {profile.name: profile for profile in (COFIRE, DENSE, LEXICAL)}
+)
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name. Raises InputError."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise InputError(
+            f"there is no profile {name!r}; use one of {', '.join(sorted(PROFILES))}"
+        ) from None

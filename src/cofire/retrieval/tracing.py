@@ -1,0 +1,123 @@
+"""Why each memory was recalled: its anchors, the paths of activation to it, and every term of its
+score. Made only when asked for; the terms add up to the score within 1e-6."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cofire.retrieval.features import TERMS, Candidates
+from cofire.retrieval.profiles import Profile
+from cofire.retrieval.question import Question
+from cofire.types import ItemTrace, Path, Recalled, Term, Trace, from_micros
+
+LEAST = 1e-9
+"""Contributions and activations below this are not worth a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A returned memory and its position among its space's candidates."""
+
+    found: Candidates
+    at: int
+    hit: Recalled
+
+
+def trace(
+    placed: Sequence[Placed], profile: Profile, question: Question, timings: Mapping[str, float]
+) -> Trace:
+    """The whole explanation."""
+    when = question.range
+    return Trace(
+        profile=profile.name,
+        terms=question.words,
+        time_range=None if when is None else (from_micros(when[0]), from_micros(when[1])),
+        items=tuple(_item(one, profile, question) for one in placed),
+        timings=dict(timings),
+    )
+
+
+def _item(one: Placed, profile: Profile, question: Question) -> ItemTrace:
+    found, at = one.found, one.at
+    anchors = []
+    if found.dense_anchor[at]:
+        anchors.append("dense")
+    if found.lexical_anchor[at]:
+        anchors.append("lexical")
+    return ItemTrace(
+        id=one.hit.id,
+        score=one.hit.score,
+        anchors=tuple(anchors),
+        terms=tuple(_terms(found, at, profile)),
+        paths=tuple(_paths(found, at, profile, question)),
+    )
+
+
+def _terms(found: Candidates, at: int, profile: Profile) -> list[Term]:
+    """The addends, largest first."""
+    terms = []
+    for name in TERMS:
+        weight = profile.weights.get(name, 0.0)
+        column = found.columns.get(name)
+        if not weight or column is None or abs(column[at]) < LEAST:
+            continue
+        value = float(column[at])
+        terms.append(Term(name=name, value=value, weight=weight, contribution=weight * value))
+    return sorted(terms, key=lambda term: (-abs(term.contribution), term.name))
+
+
+def _paths(found: Candidates, at: int, profile: Profile, question: Question) -> list[Path]:
+    """Over temporal links: what each turn around gave, in units of score. Over concepts: the
+    strongest seeds that share one."""
+    paths = []
+    around = found.around
+    steps = (
+        ("similarity_before", -1, (around.before,)),
+        ("similarity_after", 1, (around.after,)),
+        ("similarity_before_2", -2, (around.before, around.before_2)),
+        ("similarity_after_2", 2, (around.after, around.after_2)),
+        ("", -3, (around.before, around.before_2, around.before_3)),
+    )
+    for name, step, route in steps:
+        neighbour = int(around.at(step)[at])
+        if neighbour < 0:
+            continue
+        column = found.columns.get(name)
+        given = profile.weights.get(name, 0.0) * float(column[at]) if column is not None else 0.0
+        given += _words_given(found, at, neighbour, step, profile)
+        if given > LEAST:
+            via = tuple(_id(found, int(places[at])) for places in reversed(route))
+            paths.append(Path(via=(*via, _id(found, at)), type="temporal", activation=given))
+    paths += _concept_paths(found, at, profile)
+    return sorted(paths, key=lambda path: (-path.activation, path.via))
+
+
+def _words_given(found: Candidates, at: int, neighbour: int, step: int, profile: Profile) -> float:
+    """What the question's words in a neighbour add, where the memory itself lacks them."""
+    if not len(found.matches):
+        return 0.0
+    lacking = found.matches[:, neighbour] * (found.matches[:, at] == 0.0)
+    share = profile.weights.get("spread_coverage", 0.0) * profile.window.get(step, 0.0)
+    share += profile.weights.get("spread_coverage_even", 0.0) * profile.even_window.get(step, 0.0)
+    return share * float(found.idfs @ lacking) / (float(found.idfs.sum()) or 1.0)
+
+
+def _concept_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
+    weight = profile.weights.get("concepts", 0.0)
+    if not weight or found.shared is None:
+        return []
+    return [
+        Path(
+            via=(_id(found, seed), _id(found, at)),
+            type="concept",
+            activation=weight * amount,
+        )
+        for seed, amount in found.shared.sources(at)
+        if weight * amount > LEAST
+    ]
+
+
+def _id(found: Candidates, at: int) -> str:
+    return str(uuid.UUID(bytes=found.graph.uid(int(found.rows[at]))))

@@ -1,0 +1,171 @@
+"""Store records ↔ public values."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from datetime import timedelta, timezone
+
+from cofire.errors import InputError
+from cofire.store.records import ItemRow, LinkRow, SpaceCounts, SpaceInfo, VersionRow
+from cofire.types import (
+    EventTime,
+    Item,
+    Kind,
+    Link,
+    LinkType,
+    Message,
+    Segment,
+    SpaceStats,
+    Version,
+    from_micros,
+)
+
+
+def public_id(uid: bytes) -> str:
+    """16 bytes → canonical UUID text."""
+    return str(uuid.UUID(bytes=uid))
+
+
+def read_id(id: str) -> bytes:
+    """UUID text → 16 bytes. Raises InputError."""
+    try:
+        return uuid.UUID(id).bytes
+    except (ValueError, AttributeError, TypeError) as exc:
+        raise InputError(
+            f"{id!r} is not a memory's id: ids look like {uuid.UUID(int=7 << 76)}"
+        ) from exc
+
+
+def public_number(space: SpaceInfo, number: int) -> int:
+    """The 64-bit id: the space in the upper half, the number within it in the lower."""
+    return space.space_id << 32 | number
+
+
+def item(space: SpaceInfo, row: ItemRow) -> Item:
+    """A stored row as the public value. For a segment: its whole's fields, its own text."""
+    return Item(
+        id=public_id(row.whole),
+        number=public_number(space, row.parent or row.number),
+        space=space.ref,
+        kind=Kind(row.kind),
+        content=row.content,
+        title=row.title,
+        speaker=row.speaker,
+        role=row.role,
+        session=row.session,
+        time=from_micros(row.time),
+        offset=row.offset,
+        recorded=from_micros(row.recorded),
+        updated=from_micros(row.updated),
+        event_times=tuple(
+            EventTime(text=text, start=from_micros(start), end=from_micros(end), span=(first, last))
+            for text, start, end, first, last in row.event_times
+        ),
+        tags=row.tags,
+        importance=row.importance,
+        pinned=row.pinned,
+        metadata=row.metadata,
+        expires=None if row.expires is None else from_micros(row.expires),
+        archived=None if row.archived is None else from_micros(row.archived),
+        key=row.key,
+        language=row.language,
+        keywords=row.keywords,
+        tokens=row.tokens,
+        access_count=row.access_count,
+        last_accessed=None if row.last_accessed is None else from_micros(row.last_accessed),
+        version=row.version,
+        embedded=not row.pending,
+    )
+
+
+def segment(row: ItemRow) -> Segment | None:
+    """Which part of its whole a row is; None if it is a whole."""
+    if not row.parent:
+        return None
+    return Segment(index=row.segment, count=row.segments, start=row.start, end=row.end)
+
+
+def message(row: ItemRow) -> Message:
+    """A stored memory as the message that would make it again."""
+    moment = from_micros(row.time)
+    if row.offset is None:  # a naive time is UTC whose offset nobody told
+        time = moment.replace(tzinfo=None)
+    else:
+        time = moment.astimezone(timezone(timedelta(minutes=row.offset)))
+    return Message(
+        content=row.content,
+        title=row.title,
+        kind=row.kind,
+        speaker=row.speaker,
+        role=row.role,
+        time=time,
+        session=row.session,
+        tags=row.tags,
+        importance=row.importance,
+        pinned=row.pinned,
+        metadata=row.metadata,
+        expires=None if row.expires is None else from_micros(row.expires),
+        key=row.key,
+    )
+
+
+def version(row: VersionRow) -> Version:
+    """A former text."""
+    return Version(
+        version=row.version,
+        content=row.content,
+        title=row.title,
+        replaced=from_micros(row.replaced),
+    )
+
+
+def link(row: LinkRow) -> Link:
+    """A stored link."""
+    return Link(
+        source=public_id(row.source_uid),
+        target=public_id(row.target_uid),
+        type=LinkType(row.type),
+        strength=row.strength,
+        coactivations=row.coactivations,
+        last_coactivated=None
+        if row.last_coactivated is None
+        else from_micros(row.last_coactivated),
+    )
+
+
+def stats(space: SpaceInfo, counts: SpaceCounts) -> SpaceStats:
+    """Counts of a space."""
+    return SpaceStats(
+        space=space.ref,
+        items=counts.items,
+        segments=counts.segments,
+        links=counts.links,
+        by_kind=counts.by_kind,
+        pending=counts.pending,
+        revision=counts.revision,
+        embedding_model=counts.model,
+        dimension=counts.dimension,
+        oldest=None if counts.oldest is None else from_micros(counts.oldest),
+        newest=None if counts.newest is None else from_micros(counts.newest),
+    )
+
+
+def cursor(row: ItemRow) -> str:
+    """Where a page ended, as opaque text."""
+    raw = row.time.to_bytes(8, "big", signed=True) + row.uid
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> tuple[int, bytes]:
+    """The inverse of `cursor`. Raises InputError."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError, TypeError) as exc:
+        raise InputError(
+            f"{text!r} is not where a page ended; pass the former page's `next`"
+        ) from exc
+    if len(raw) != 24:
+        raise InputError(f"{text!r} is not where a page ended; pass the former page's `next`")
+    return int.from_bytes(raw[:8], "big", signed=True), raw[8:]
