@@ -360,7 +360,7 @@ def _session_bm25(found: Candidates, lexical: _Lexical, profile: Profile) -> F64
     here = codes[found.rows]
     if best <= 0.0:
         return np.zeros(len(found.rows), np.float64)
-    relative = scores[here] / best
+    relative: F64 = scores[here] / best
     relative[here == NOBODY] = 0.0
     return relative
 
@@ -411,7 +411,8 @@ def _add_priors(found: Candidates, asked: Asked, profile: Profile) -> None:
 
 def _flag(found: Candidates, signal: Signal) -> F64:
     bits = found.graph.column("signals")[found.rows]
-    return ((bits & np.uint32(signal)) != 0).astype(np.float64)
+    flags: F64 = ((bits & np.uint32(signal)) != 0).astype(np.float64)
+    return flags
 
 
 def _add_concepts(found: Candidates, seeds: Rows, place: I64) -> None:

@@ -60,8 +60,9 @@ class Profile:
     `weights`: what a unit of each term (`features.TERMS`) adds to the score; those of `fixed` are
     set by hand and not fitted. `depth`: anchors taken from each leg (dense, lexical).
     `take_names_out`: names of speakers are matched as speakers and not as words. `bm25`,
-    `session_bm25`: constants for single memories and for whole sessions. `window`, `even_window`: what a term of the question counts, in [0, 1], where
-    it occurs so many turns before (negative) or after the memory and not in itself.
+    `session_bm25`: constants for single memories and for whole sessions. `window`,
+    `even_window`: what a term of the question counts, in [0, 1], where it occurs so many turns
+    before (negative) or after the memory and not in itself.
     """
 
     name: str
@@ -94,26 +95,26 @@ COFIRE = Profile(
     name="cofire",
     weights=MappingProxyType(
         {
-            "similarity": 4.66,
-            "spread_coverage": 3.74,
-            "similarity_before": 1.65,
-            "similarity_before_2": 1.24,
-            "similarity_after": 0.79,
-            "similarity_after_2": 0.4,
-            "session_bm25": 1.55,
-            "session_similarity": 2.29,
-            "concepts": 0.85,
-            "speaker": 2.32,
-            "speaker_first": 0.93,
-            "in_range": 2.62,
-            "near_range": 2.13,
-            "time_for_when": 1.64,
-            "name_for_who": 0.9,
-            "question_only": -1.36,
-            "asks": -0.46,
-            "tells_time": 0.51,
-            "first_person": 0.56,
-            "session_start": 1.0,
+            "similarity": 4.82,
+            "spread_coverage": 3.92,
+            "similarity_before": 1.64,
+            "similarity_before_2": 1.21,
+            "similarity_after": 0.92,
+            "similarity_after_2": 0.5,
+            "session_bm25": 1.56,
+            "session_similarity": 1.97,
+            "concepts": 1.03,
+            "speaker": 2.35,
+            "speaker_first": 0.92,
+            "in_range": 2.67,
+            "near_range": 2.06,
+            "time_for_when": 1.63,
+            "name_for_who": 0.98,
+            "question_only": -1.59,
+            "asks": -0.53,
+            "tells_time": 0.65,
+            "first_person": 0.77,
+            "session_start": 1.08,
             "length": BREVITY,
         }
     ),
