@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
@@ -33,10 +33,12 @@ class _Threaded(Generic[P, R]):
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Self: ...
     @overload
-    def __get__(self, instance: AsyncMemory, owner: type[Any]) -> Callable[P, Awaitable[R]]: ...
+    def __get__(
+        self, instance: AsyncMemory, owner: type[Any]
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
     def __get__(
         self, instance: AsyncMemory | None, owner: type[Any]
-    ) -> Self | Callable[P, Awaitable[R]]:
+    ) -> Self | Callable[P, Coroutine[Any, Any, R]]:
         if instance is None:
             return self
         verb = self._verb

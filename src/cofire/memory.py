@@ -143,7 +143,7 @@ class Memory:
                 )
             ]
             refs += [SpaceRef(tenant=tenant, project=_name("project", name)) for name in shared]
-            spaces = [_space(store, ref, now) for ref in refs]
+            spaces = [_space(store, ref, now, create=create) for ref in refs]
             if vectors:
                 for space in spaces:
                     _require_model(space, model, where)
@@ -836,10 +836,13 @@ def _joined(receipts: Sequence[Receipt], revision: int) -> Receipt:
     )
 
 
-def _space(store: Store, ref: SpaceRef, now: int) -> SpaceInfo:
-    space = store.space(ref, create=True, now=now)
-    if space is None:  # `create` makes it; kept for the type checker's sake
-        raise NotFoundError(f"there is no space {ref}")
+def _space(store: Store, ref: SpaceRef, now: int, *, create: bool = True) -> SpaceInfo:
+    space = store.space(ref, create=create, now=now)
+    if space is None:
+        raise NotFoundError(
+            f"nothing has been remembered in {ref} of this store; there is "
+            + (", ".join(str(known.ref) for known in store.spaces(ref.tenant)[:10]) or "no space")
+        )
     return space
 
 

@@ -25,7 +25,9 @@ from cofire.types import (
 
 def public_id(uid: bytes) -> str:
     """16 bytes → canonical UUID text."""
-    return str(uuid.UUID(bytes=uid))
+    # Four times as fast as `uuid.UUID`, and every memory recalled or stored goes through here.
+    text = uid.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def read_id(id: str) -> bytes:

@@ -84,8 +84,11 @@ def top_k(scores: Floats, high: U64, low: U64, count: int, rows: Indices | None 
     return chosen[ranked]
 
 
-def best(scores: Floats, high: U64, low: U64, count: int) -> tuple[Rows, F64]:
-    """As `top_k` over raw scores of all rows: rounds them first, and gives the rounded scores.
+def best(
+    scores: Floats, high: U64, low: U64, count: int, rows: Indices | None = None
+) -> tuple[Rows, F64]:
+    """As `top_k` over raw scores of all rows (or of `rows`, if given): rounds them first, and
+    gives the rounded scores.
 
     Only the candidates are rounded: rounding keeps order, so what could tie with the last of the
     best lies within one unit of rounding below it.
@@ -96,5 +99,6 @@ def best(scores: Floats, high: U64, low: U64, count: int) -> tuple[Rows, F64]:
     floor = np.asarray(float(scores[kept].min()) - 1.0 / SCALE, scores.dtype)
     kept = np.flatnonzero(scores >= np.nextafter(floor, np.asarray(-np.inf, scores.dtype)))
     rounded = round_scores(scores[kept])
-    ranked = order(rounded, high[kept], low[kept])[:count]
-    return kept[ranked], rounded[ranked]
+    chosen = kept if rows is None else np.asarray(rows, np.intp)[kept]
+    ranked = order(rounded, high[chosen], low[chosen])[:count]
+    return chosen[ranked], rounded[ranked]

@@ -61,14 +61,20 @@ class Analysis:
     @property
     def tokens(self) -> tuple[Token, ...]:
         """The terms with their places in the text; the same terms as `terms`."""
-        tokens: list[Token] = []
+        return tuple([Token(*place) for place in self.places])
+
+    @property
+    def places(self) -> list[tuple[str, int, int]]:
+        """`tokens` as plain tuples: quicker, for each memory that is stored."""
+        places: list[tuple[str, int, int]] = []
         for sort, chunk, offset in self.parts:
             expansion = (expand_cached if len(chunk) <= CACHED else expand)(
                 sort, chunk, self.language, self.extra
             )
             pieces = expansion.stopped if self.only_stop_words else expansion.kept
-            tokens.extend(Token(term, offset + start, offset + end) for term, start, end in pieces)
-        return tuple(tokens)
+            for term, start, end in pieces:
+                places.append((term, offset + start, offset + end))
+        return places
 
     def pack(self) -> bytes:
         """The terms with their counts as the store keeps them (`terms.pack_terms`)."""

@@ -15,9 +15,10 @@ from typing import Any
 
 from cofire.encoding.analysis import Analysis, analyse
 from cofire.encoding.expressions import event_times
-from cofire.encoding.keywords import concepts, keywords
+from cofire.encoding.keywords import MAX_CHARS, Concept, concepts, keywords
 from cofire.encoding.segments import split
 from cofire.encoding.signals import signals
+from cofire.encoding.statements import statements
 from cofire.encoding.terms import canonical_json, facet, pack_facets, pack_terms
 from cofire.encoding.text import fold, sanitise, sanitise_value
 from cofire.encoding.timestamps import parse_time
@@ -89,7 +90,7 @@ class Encoder:
         """
         checked = [self._checked(message, place) for place, message in enumerate(messages, first)]
         pieces = [_pieces(message.content, counter) for message in checked]
-        texts = [part.text for parts in pieces for part in parts]
+        texts = [statements(part.text) for parts in pieces for part in parts]
         vectors, warnings = self._vectors(texts)
         items = []
         at = 0
@@ -261,8 +262,12 @@ def _item(
     analysis = analyse(message.content) if len(parts) == 1 else analyse(parts[0].text)
     language = analysis.language
     events = event_times(message.content, when, offset, language)
+    telling: tuple[str, ...] | None = None
     if len(parts) == 1:
-        base = indexed(message.content, message.title, analysis, vectors[0])
+        found = concepts(message.content, language)
+        base = indexed(message.content, message.title, analysis, vectors[0], found)
+        if len(message.content) <= MAX_CHARS:  # of longer ones `keywords` reads only the beginning
+            telling = keywords(message.content, KEYWORDS, analysis=analysis, found=found)
     else:
         base["segments"] = tuple(
             _segment(part, message.title, language, vector)
@@ -286,7 +291,7 @@ def _item(
         metadata=message.metadata,
         key=message.key,
         language=language,
-        keywords=keywords(message.content, KEYWORDS),
+        keywords=keywords(message.content, KEYWORDS) if telling is None else telling,
         tokens=sum(part.tokens for part in parts),
         event_times=tuple(_event_row(event) for event in events),
         facets=pack_facets(facets_of(message)),
@@ -295,10 +300,16 @@ def _item(
 
 
 def indexed(
-    text: str, title: str | None, analysis: Analysis, vector: bytes | None
+    text: str,
+    title: str | None,
+    analysis: Analysis,
+    vector: bytes | None,
+    found: tuple[Concept, ...] | None = None,
 ) -> dict[str, Any]:
-    """What lexical and associative recall need of one piece of text."""
-    found = concepts(text, analysis.language)
+    """What lexical and associative recall need of one piece of text. `found` (its concepts) saves
+    looking for them again."""
+    if found is None:
+        found = concepts(text, analysis.language)
     terms = analysis.terms
     length = analysis.length
     if title:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -358,8 +357,11 @@ def keywords(
         analysis = analyse(text)
     if found is None:
         found = concepts(text, analysis.language)
+    names = {
+        (concept.start, concept.end): concept.name for concept in found if concept.sort != "topic"
+    }
     scored = [
-        (-3.0 - math.log1p(len(concept.name)), concept.start, concept.end, concept.name)
+        (-3.0 - math.log1p(len(concept.name)), concept.start, concept.end, 0)
         for concept in found
         if concept.sort != "topic"
     ]
@@ -368,7 +370,8 @@ def keywords(
     chosen: list[str] = []
     covered = bytearray(len(text) + 1)
     said: set[str] = set()
-    for _, start, end, phrase in scored:
+    for _, start, end, plain in scored:
+        phrase = text[start:end].lower() if plain else names[start, end]
         if phrase.lower() in said or any(covered[start:end]):
             continue
         covered[start:end] = b"\x01" * (end - start)
@@ -379,23 +382,35 @@ def keywords(
     return tuple(chosen)
 
 
-def _phrases(text: str, analysis: Analysis) -> Iterator[tuple[float, int, int, str]]:
-    """(-score, start, end, phrase) of content words and of two or three side by side."""
-    counts = Counter(analysis.terms)
+def _phrases(text: str, analysis: Analysis) -> list[tuple[float, int, int, int]]:
+    """(-score, start, end, 1) of content words and of two or three side by side."""
+    counts: dict[str, int] = {}
+    for term in analysis.terms:
+        counts[term] = counts.get(term, 0) + 1
     words: list[tuple[int, int, float]] = []
     last = -1
-    for term, start, end in analysis.tokens:
-        if end > len(text):
+    size = len(text)
+    for term, start, end in analysis.places:
+        if end > size:
             break
         if start >= last:  # parts and own-language terms of a word come after it
             last = end
             length = min(end - start, 12) / 6
-            words.append((start, end, length * (1.0 + 0.5 * math.log(counts[term]))))
+            count = counts[term]
+            words.append(
+                (start, end, length if count == 1 else length * (1.0 + 0.5 * math.log(count)))
+            )
+    phrases = []
     for at, (start, end, weight) in enumerate(words):
-        yield -weight, start, end, text[start:end].lower()
+        phrases.append((-weight, start, end, 1))
         total, stop = weight, end
-        for size, (begin, finish, more) in enumerate(words[at + 1 : at + 3], 2):
+        for power, (begin, finish, more) in zip(_DAMPING, words[at + 1 : at + 3], strict=False):
             if begin != stop + 1 or text[stop] != " ":
                 break
             total, stop = total + more, finish
-            yield -total / size**0.6, start, stop, text[start:stop].lower()
+            phrases.append((-total / power, start, stop, 1))
+    return phrases
+
+
+_DAMPING = (2**0.6, 3**0.6)
+"""What the sums of two and of three words are divided by."""

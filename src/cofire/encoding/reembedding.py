@@ -6,6 +6,7 @@ all are there. Stopping at any point loses nothing: the next run goes on with wh
 
 from __future__ import annotations
 
+from cofire.encoding.statements import statements
 from cofire.models import Embedder
 from cofire.store import Store
 from cofire.store.records import SpaceInfo
@@ -45,7 +46,7 @@ def _fill(
     name, dimension = embedder.name, embedder.dimension
     while rows := store.pending(space, name, dimension, limit=BATCH, after=after):
         after = rows[-1].number
-        embedded = embedder.embed_passages([row.content for row in rows])
+        embedded = embedder.embed_passages([statements(row.content) for row in rows])
         stored = embedded.vectors.astype("<f2")
         pairs = [
             (row.number, vector.tobytes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -30,14 +29,19 @@ def term_hash(term: str) -> int:
 def pack_terms(terms: Iterable[str] | Mapping[str, int]) -> bytes:
     """Terms (repeated ones count) or a mapping term → count (≥ 1) as a blob: n × uint64
     little-endian hashes, ascending and unique, then n × uint8 counts, saturating at 255."""
-    counts = terms if isinstance(terms, Mapping) else Counter(terms)
     hashed: dict[int, int] = {}
-    for term, count in counts.items():
-        key = term_hash(term)
-        hashed[key] = hashed.get(key, 0) + count
+    if isinstance(terms, Mapping):
+        for term, count in terms.items():
+            key = term_hash(term)
+            hashed[key] = hashed.get(key, 0) + count
+    else:
+        for key in map(term_hash, terms):
+            hashed[key] = hashed.get(key, 0) + 1
     keys = sorted(hashed)
-    values = bytes([min(hashed[key], MAX_COUNT) for key in keys])
-    return struct.pack(f"<{len(keys)}Q", *keys) + values
+    counts = [hashed[key] for key in keys]
+    if counts and max(counts) > MAX_COUNT:
+        counts = [min(count, MAX_COUNT) for count in counts]
+    return struct.pack(f"<{len(keys)}Q", *keys) + bytes(counts)
 
 
 def unpack_terms(blob: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:

@@ -29,12 +29,10 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question's candidates: `terms` (c, t), the positions of its evidence among them, and
-    what is added to each score whatever the weights, `offset` (c,) or 0."""
+    """A question's candidates: `terms` (c, t), and the positions of its evidence among them."""
 
     terms: F64
     evidence: I64
-    offset: F64 | float = 0.0
 
 
 def fit_weights(examples: Sequence[Example], penalty: float = PENALTY) -> F64:
@@ -48,9 +46,7 @@ def fit_weights(examples: Sequence[Example], penalty: float = PENALTY) -> F64:
     stacked = np.concatenate([example.terms for example in usable])
     deviation = stacked.std(axis=0)
     scale = np.where(deviation > 1e-9, deviation, np.inf)  # a constant term gets weight 0
-    scaled = [
-        Example(example.terms / scale, example.evidence, example.offset) for example in usable
-    ]
+    scaled = [Example(example.terms / scale, example.evidence) for example in usable]
     weights = np.zeros(stacked.shape[1])
     loss, gradient, curvature = _loss(scaled, weights, penalty)
     for _ in range(STEPS):
@@ -79,7 +75,7 @@ def _loss(examples: Sequence[Example], weights: F64, penalty: float) -> tuple[fl
     curvature = np.zeros((len(weights), len(weights)))
     for example in examples:
         terms, evidence = example.terms, example.evidence
-        scores = terms @ weights + example.offset
+        scores = terms @ weights
         scores -= scores.max()
         odds = np.exp(scores)
         others = odds / MARGIN

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cofire.errors import InputError
 from cofire.evaluation.metrics import at_k
 from cofire.evaluation.tuning import Fold, cross_validated
 from cofire.interchange import ImportReport
@@ -114,6 +115,8 @@ def evaluate_locomo(
         result.questions = sum(len(bench.questions) for bench in benches)
         every = sum(len(conversation.questions) for conversation in conversations)
         result.left_out = every - result.questions
+        if not result.questions:
+            raise InputError(f"{path} has no question of categories 1-4 with evidence to score")
         runs = list(chosen)
         if ablations and chosen:
             runs += [chosen[0].without(name) for name in (*MECHANISMS, "names")]

@@ -19,6 +19,7 @@ import numpy as np
 from cofire.dynamics.arrays import F64
 from cofire.dynamics.scoring import Bm25
 from cofire.evaluation.fitting import Example, fit_weights
+from cofire.errors import InputError
 from cofire.memory import Memory
 from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import Profile
@@ -84,26 +85,11 @@ def measure(bench: Questions, profile: Profile) -> list[Measured]:
 
 def fitted(profile: Profile, measured: Sequence[Measured], name: str) -> Profile:
     """The profile with weights fitted to some questions; terms it does not use stay unused."""
-    free = [
-        index
-        for index, term in enumerate(TERMS)
-        if profile.uses(term) and term not in profile.fixed
-    ]
-    set_by_hand = np.array(
-        [profile.weights.get(term, 0.0) if term in profile.fixed else 0.0 for term in TERMS]
-    )
+    used = [index for index, term in enumerate(TERMS) if profile.uses(term)]
     weights = fit_weights(
-        [
-            Example(
-                one.example.terms[:, free],
-                one.example.evidence,
-                one.example.terms @ set_by_hand,
-            )
-            for one in measured
-        ]
+        [Example(one.example.terms[:, used], one.example.evidence) for one in measured]
     )
-    named = {term: profile.weights[term] for term in profile.fixed}
-    named |= {TERMS[index]: float(weight) for index, weight in zip(free, weights, strict=True)}
+    named = {TERMS[index]: float(weight) for index, weight in zip(used, weights, strict=True)}
     return replace(profile, name=name, weights=MappingProxyType(named))
 
 
@@ -122,10 +108,10 @@ def _recall(one: Measured, weights: F64) -> float:
 def cross_validated(
     benches: Sequence[Questions], profile: Profile, told: Progress | None = None
 ) -> list[Fold]:
-    """For each conversation the profile chosen on all others. Raises ValueError for fewer than
+    """For each conversation the profile chosen on all others. Raises InputError for fewer than
     two conversations."""
     if len(benches) < 2:
-        raise ValueError("leaving one conversation out needs at least two")
+        raise InputError("leaving one conversation out needs a file with at least two")
     points = list(grid(profile))
     best: list[tuple[float, Profile]] = [(-1.0, profile)] * len(benches)
     for step, point in enumerate(points):

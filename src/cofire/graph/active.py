@@ -31,7 +31,15 @@ from cofire.dynamics.scoring import (
 )
 from cofire.graph.links import Links, sort_links
 from cofire.graph.postings import Postings
-from cofire.graph.rows import COLUMNS, NOBODY, Changes, Interned, join_entries, read_batch
+from cofire.graph.rows import (
+    COLUMNS,
+    NEVER,
+    NOBODY,
+    Changes,
+    Interned,
+    join_entries,
+    read_batch,
+)
 from cofire.graph.table import NumberMap, Table
 from cofire.graph.vectors import (
     COARSE_FROM,
@@ -436,11 +444,42 @@ class ActiveGraph:
 
     # -- neighbourhood -----------------------------------------------------------------------
 
+    def known_facets(self, facets: Sequence[int]) -> set[int]:
+        """Those of hashed `facets` that a live row has."""
+        keys = list(dict.fromkeys(facets))
+        found = self.facets.contains(np.array(keys, np.uint64), self.live)
+        return {facet for facet, known in zip(keys, found.tolist(), strict=True) if known}
+
+    def sharing(self, concepts: U64, most: int) -> Rows:
+        """Live rows, ascending, with one of distinct hashed `concepts` that at least two and at
+        most `most` live rows have."""
+        return self.concepts.rows_sharing(concepts, most, self.live)
+
+    @property
+    def kinds(self) -> frozenset[int]:
+        """Codes of the kinds that rows have, dead ones included; kept with the snapshot."""
+        found: frozenset[int] | None = self._cache.get("kinds")
+        if found is None:
+            found = frozenset(np.flatnonzero(np.bincount(self.table["kind"])).tolist())
+            self._cache["kinds"] = found
+        return found
+
+    @property
+    def first_expiry(self) -> int:
+        """The earliest `expires` of any row, `rows.NEVER` if there is none; kept with the
+        snapshot."""
+        found: int | None = self._cache.get("first_expiry")
+        if found is None:
+            expires = self.table["expires"]
+            found = int(expires.min()) if len(expires) else NEVER
+            self._cache["first_expiry"] = found
+        return found
+
     def concept_rows(self, concept: int) -> I32:
         """Live rows with a hashed concept."""
         return self.concepts.rows(concept, self.live)
 
-    def concepts_of(self, rows: I64) -> tuple[I64, U64, U8]:
+    def concepts_of(self, rows: Indices) -> tuple[I64, U64, U8]:
         """(position within `rows`, concept hash, count) of every concept of `rows`."""
         return self.concepts.keys_of(rows)
 
@@ -481,6 +520,18 @@ class ActiveGraph:
 
         With temporal links: the turns before and after. Of several, the one nearest by number.
         """
+        own = self.table["number"][rows].astype(np.int64)
+        numbers_before, numbers_after, known = self.links.lone_neighbours(own, link_type)
+        before = self.numbers.rows(numbers_before).astype(np.int64)
+        after = self.numbers.rows(numbers_after).astype(np.int64)
+        if not known.all():
+            several = np.flatnonzero(~known)
+            places = np.asarray(rows, np.intp)[several]
+            before[several], after[several] = self._nearest(places, link_type)
+        return before, after
+
+    def _nearest(self, rows: Indices, link_type: int) -> tuple[I64, I64]:
+        """`adjacent` for rows with any number of links, a few times slower."""
         edges = self.neighbours(rows, (link_type,))
         own = self.table["number"][rows].astype(np.int64)
         others = self.table["number"][edges.target].astype(np.int64)

@@ -11,7 +11,7 @@ into `base` when they pass a tenth of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from cofire.graph.table import Layout, Table, rows_of
 DELTA_SHARE = 10
 DELTA_MIN = 1024
 _FEW = 64  # links of one batch that are looked up one by one
+_SEVERAL = -2
 
 _LOG: Layout = {
     "source": (np.int64, ()),
@@ -43,6 +44,9 @@ class LinkLists:
     out_ends: I32
     in_order: I32
     in_ends: I32
+    _lone: dict[int, tuple[I32, I32]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.source)
@@ -51,6 +55,28 @@ class LinkLists:
     def nbytes(self) -> int:
         arrays = (self.source, self.target, self.type, self.strength)
         return sum(a.nbytes for a in (*arrays, self.out_ends, self.in_order, self.in_ends))
+
+    def lone(self, kind: int) -> tuple[I32, I32]:
+        """By number: the link of one type from it, and the link of that type to it, as an index;
+        -1 for none, -2 for several. Made when first asked for."""
+        made = self._lone.get(kind)
+        if made is None:
+            links = np.flatnonzero(self.type == kind).astype(np.int32)
+            made = (
+                _only(self.source[links], links, len(self.out_ends)),
+                _only(self.target[links], links, len(self.in_ends)),
+            )
+            self._lone[kind] = made
+        return made
+
+
+def _only(ends: I32, links: I32, size: int) -> I32:
+    """By number: which of `links` has it as an end."""
+    found = np.full(size, -1, np.int32)
+    found[ends] = links
+    if len(ends):
+        found[np.bincount(ends, minlength=size) > 1] = _SEVERAL
+    return found
 
 
 def sort_links(source: I64, target: I64, kind: U8, strength: F32) -> LinkLists:
@@ -83,7 +109,7 @@ def _slices(ends: I32, numbers: I64) -> tuple[I64, I64]:
 class Links:
     """A snapshot of links; `changed` gives the next."""
 
-    __slots__ = ("base", "base_gone", "highest", "log", "log_gone")
+    __slots__ = ("_in_log", "base", "base_gone", "highest", "log", "log_gone")
 
     def __init__(
         self, base: LinkLists, base_gone: Bool | None, log: Table, log_gone: Bool | None
@@ -98,6 +124,7 @@ class Links:
         if log.length:
             highest = max(highest, int(log["source"].max()), int(log["target"].max()))
         self.highest = highest
+        self._in_log: tuple[Bool, Bool] | None = None
 
     @classmethod
     def empty(cls) -> Links:
@@ -225,6 +252,40 @@ class Links:
         if inward:
             parts += [self._base_edges(numbers, False), self._log_edges(numbers, False)]
         return join_edges(parts)
+
+    def lone_neighbours(self, numbers: I64, kind: int) -> tuple[I64, I64, Bool]:
+        """(before, after, known): the numbers that links of one type lead from and to, 0 for
+        none, of those of distinct `numbers` that have at most one such link each way, which is
+        told by `known`. Of the others only `edges` knows. Ends are not checked for being present.
+        """
+        outward, inward = self.base.lone(kind)
+        after, known_after = self._lone_ends(numbers, outward, self.base.target)
+        before, known_before = self._lone_ends(numbers, inward, self.base.source)
+        known = known_after & known_before
+        if self.log.length:
+            leaving, entering = self._numbers_in_log()
+            inside = np.where(numbers < len(leaving), numbers, 0)  # there is no number 0
+            known &= ~(leaving[inside] | entering[inside])
+        return before, after, known
+
+    def _lone_ends(self, numbers: I64, links: I32, ends: I32) -> tuple[I64, Bool]:
+        if not len(links):
+            return np.zeros(len(numbers), np.int64), np.ones(len(numbers), np.bool_)
+        places = links[np.where(numbers < len(links), numbers, 0)]
+        found = np.where(places >= 0, ends[places], 0).astype(np.int64)
+        if self.base_gone is not None:
+            found[self.base_gone[places] & (places >= 0)] = 0
+        return found, places != _SEVERAL
+
+    def _numbers_in_log(self) -> tuple[Bool, Bool]:
+        """Masks by number: those that a link of the log leaves, and those that one enters."""
+        if self._in_log is None:
+            leaving = np.zeros(self.highest + 1, np.bool_)
+            entering = np.zeros(self.highest + 1, np.bool_)
+            leaving[self.log["source"]] = True
+            entering[self.log["target"]] = True
+            self._in_log = leaving, entering
+        return self._in_log
 
     def _base_edges(self, numbers: I64, outward: bool) -> Edges:
         base = self.base

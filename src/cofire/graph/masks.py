@@ -34,16 +34,14 @@ def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
     masks: list[Bool] = []
     if graph.live is not None:
         masks.append(graph.live)
-    if wanted.kinds or wanted.without_kinds:
+    if wanted.kinds or not graph.kinds.isdisjoint(wanted.without_kinds):
         masks.append(_kind_table(wanted)[graph.column("kind")])
     if wanted.since is not None:
         masks.append(graph.column("time") >= wanted.since)
     if wanted.until is not None:
         masks.append(graph.column("time") < wanted.until)
-    if wanted.now is not None:
-        unexpired = graph.column("expires") > wanted.now
-        if not unexpired.all():
-            masks.append(unexpired)
+    if wanted.now is not None and graph.first_expiry <= wanted.now:
+        masks.append(graph.column("expires") > wanted.now)
     masks += [graph.facets.any_of(group, graph.size) for group in wanted.any_of]
     masks += [graph.facets.any_of((facet,), graph.size) for facet in wanted.all_of]
     if not masks:

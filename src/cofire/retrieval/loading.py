@@ -10,14 +10,14 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
-import structlog
-
 from cofire.errors import EmbeddingMismatchError, InputError
 from cofire.graph.active import ActiveGraph
 from cofire.graph.cache import GraphCache
 from cofire.graph.comparing import differences
+from cofire.graph.freed_memory import keep_freed_memory
 from cofire.graph.sidecar import SidecarKey, delete_sidecar, load_sidecar, save_sidecar
 from cofire.graph.vectors import COARSE_FROM, Projection, fit_projection
+from cofire.logs import get_logger
 from cofire.models import Embedder
 from cofire.store import Store
 from cofire.store.records import Finding, SpaceInfo
@@ -29,7 +29,7 @@ SIDECAR_SHARE = 20
 FIT_SAMPLE = 10_000
 """Vectors a projection is fitted on, evenly spread over the space."""
 
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 class Graphs:
@@ -37,6 +37,7 @@ class Graphs:
 
     def __init__(self, store: Store, embedder: Embedder | None, budget: int) -> None:
         """`embedder` None: vectors are off and none is loaded into a ranking."""
+        keep_freed_memory()
         self._store = store
         self._embedder = embedder
         self._cache = GraphCache(budget)

@@ -9,7 +9,7 @@ its place, and it becomes a term of its own: who was asked about.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,8 +37,8 @@ _FORMAL = frozenset(
 )  # fmt: skip
 """Words of the asking, not of what is asked for."""
 
-KnownName = Callable[[int], bool]
-"""Whether a facet hash is the name of somebody who speaks in the memory."""
+KnownNames = Callable[[Sequence[int]], Container[int]]
+"""Those of facet hashes that are names of somebody who speaks in the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def read_question(
     text: str,
     now: datetime,
     *,
-    known_name: KnownName,
+    known_names: KnownNames,
     languages: Sequence[str] = (),
     take_names_out: bool = True,
 ) -> Question:
@@ -70,7 +70,7 @@ def read_question(
     names: list[int] = []
     embedded = matched = text
     if take_names_out:
-        embedded, matched, names = _without_names(text, known_name)
+        embedded, matched, names = _without_names(text, known_names)
     analysis = analyse(matched, languages=languages)
     terms = list(dict.fromkeys(token.term for token in analysis.tokens))
     informative = [term for term in terms if term not in _FORMAL]
@@ -88,17 +88,17 @@ def read_question(
     )
 
 
-def _without_names(text: str, known_name: KnownName) -> tuple[str, str, list[int]]:
+def _without_names(text: str, known_names: KnownNames) -> tuple[str, str, list[int]]:
     """(text with "I" and "my" for speakers' names, text without them, the names' hashes)."""
+    words = list(_WORD.finditer(text))
+    hashes = [term_hash(facet("name", fold(word.group()))) for word in words]
+    known = known_names(hashes)
     names: list[int] = []
     spoken: list[str] = []
     matched: list[str] = []
     at = 0
-    for word in _WORD.finditer(text):
-        if word.start() < at:
-            continue
-        name = term_hash(facet("name", fold(word.group())))
-        if not known_name(name):
+    for word, name in zip(words, hashes, strict=True):
+        if word.start() < at or name not in known:
             continue
         possessive = _POSSESSIVE.match(text, word.end())
         end = possessive.end() if possessive else word.end()

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 
-import structlog
-
 from cofire.errors import StoreError
+from cofire.logs import get_logger
 from cofire.store.records import RecallRecord, SpaceInfo
 from cofire.store.store import Store
 
 INTERVAL = 1.0
 """Seconds after which a record is written at the latest."""
+KEEP = 30 * 86_400 * 1_000_000
+"""µs for which a recall record is kept."""
+PURGE_EVERY = 3_600.0
+"""Seconds between two looks for records that are older."""
 MOST = 10_000
 """Records kept in memory while the store cannot be written; older ones are dropped."""
 
 Entry = tuple[SpaceInfo, RecallRecord]
-_log = structlog.get_logger(__name__)
+_log = get_logger(__name__)
 
 
 class RecallLog:
@@ -41,6 +45,7 @@ class RecallLog:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
+        self._purged: dict[int, float] = {}
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Keep records for writing soon."""
@@ -81,6 +86,16 @@ class RecallLog:
                 with self._lock:
                     self._waiting[:0] = batch
                 raise
+            self._purge(batch)
+
+    def _purge(self, batch: Sequence[Entry]) -> None:
+        """Delete records past their time, of the spaces just written to, now and then."""
+        clock = time.monotonic()
+        for space in {space.space_id: space for space, _ in batch}.values():
+            if clock - self._purged.get(space.space_id, -PURGE_EVERY) >= PURGE_EVERY:
+                self._purged[space.space_id] = clock
+                newest = max(record.time for place, record in batch if place.space_id == space.space_id)
+                self._store.purge_recalls(space, newest - KEEP)
 
     def close(self) -> None:
         """Write what is waiting and end the thread; closing again does nothing."""

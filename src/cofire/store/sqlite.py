@@ -409,7 +409,7 @@ class SQLiteBackend:
     def _busy(self) -> StoreBusyError:
         return StoreBusyError(
             f"{self.path}: another writer held the store for longer than the wait of "
-            f"{self._busy_timeout:g} s; try again, or raise the wait (busy_timeout)"
+            f"{self._busy_timeout:g} s; try again, or raise the wait (COFIRE_WRITE_WAIT, in seconds)"
         )
 
     # Fork

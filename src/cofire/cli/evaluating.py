@@ -1,0 +1,107 @@
+"""`evaluate`: how well recall finds what answers a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cofire.cli.commands import Group, command
+from cofire.cli.options import Common, numbers, words
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    group = typer.Typer(
+        name="evaluate",
+        help="Measure recall on a benchmark.",
+        rich_markup_mode=None,
+        cls=Group,
+        epilog="cofire evaluate locomo locomo10.json",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    command(
+        group,
+        "locomo",
+        examples=(
+            "cofire evaluate locomo locomo10.json",
+            "cofire evaluate locomo locomo10.json --corrections corrections.json --ablations",
+            "cofire evaluate locomo locomo10.json --profiles cofire,dense --k 10,30",
+            "cofire evaluate locomo locomo10.json --cross-validate --json result.json",
+        ),
+        without=("store", "identity", "user", "project", "tenant", "json", "no_vectors"),
+    )(locomo)
+    app.add_typer(group)
+
+
+def locomo(
+    common: Common,
+    *,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="LoCoMo's JSON file.")],
+    corrections: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Corrections of its answer key, applied before."),
+    ] = None,
+    profiles: Annotated[
+        str, typer.Option(metavar="NAMES", help="Profiles to compare, as in cofire,dense.")
+    ] = "cofire,dense,lexical",
+    k: Annotated[
+        str, typer.Option("--k", metavar="NUMBERS", help="Lengths of the list to score.")
+    ] = "5,10,20,30",
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write every figure to a file; `-`: print it."),
+    ] = None,
+    cross_validate: Annotated[
+        bool,
+        typer.Option(
+            "--cross-validate",
+            help="Also choose every constant without the conversation that is scored.",
+        ),
+    ] = False,
+    ablations: Annotated[
+        bool, typer.Option("--ablations", help="Also switch every mechanism off in turn.")
+    ] = False,
+) -> None:
+    """Score the recall of evidence on LoCoMo's conversations.
+
+    Prints a table: per category and k, for turns and for sessions, with tokens and time.
+    Needs no language model; the conversations go into a temporary store.
+    """
+    names, ks = words(profiles, "--profiles"), numbers(k, "--k")
+    from cofire.cli.output import print_json, write
+    from cofire.cli.progress import stages
+    from cofire.evaluation.locomo import evaluate_locomo
+    from cofire.evaluation.report import render, to_json
+
+    with stages("Reading", quiet=json == "-") as stage:
+        result = evaluate_locomo(
+            path,
+            corrections=corrections,
+            profiles=names,
+            ks=ks,
+            ablations=ablations,
+            cross_validate=cross_validate,
+            embedder=common.embedder,
+            progress=stage,
+        )
+    if json == "-":
+        print_json(to_json(result))
+        return
+    write(render(result).rstrip())
+    if json is not None:
+        _keep(to_json(result), Path(json).expanduser())
+
+
+def _keep(figures: object, path: Path) -> None:
+    """Write the figures beside their place first, so that no half of a file is ever there."""
+    from cofire.cli.output import dumps, note, plain
+
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(dumps(plain(figures), indent=2) + "\n", encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    note(f"Figures written to {path}.")

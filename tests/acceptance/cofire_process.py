@@ -1,0 +1,77 @@
+"""The real command, as a process of its own, in a place of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as the one JSON document that it is."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The error that `--json` prints."""
+        return json.loads(self.err)["error"]
+
+
+class Cofire:
+    """Runs `cofire` with a store, settings and home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "memory.db"
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("COFIRE_", "XDG_")) and name not in {"NO_COLOR", "FORCE_COLOR"}
+        }
+        self.env = kept | {
+            "HOME": str(folder),
+            "PYTHONPATH": str(SOURCES),
+            "COFIRE_STORE": str(self.store),
+            "COFIRE_CONFIG": str(folder / "config.toml"),
+            "COFIRE_EMBEDDER": "hashing:64",
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "cofire", *arguments]
+
+    def run(
+        self, *arguments: str, stdin: str | bytes = "", env: Mapping[str, str] | None = None
+    ) -> Done:
+        """Run to the end, whatever it is."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env={**self.env, **(env or {})},
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
+        return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+
+    def ok(self, *arguments: str, stdin: str | bytes = "") -> Done:
+        """Run, and insist on success."""
+        done = self.run(*arguments, stdin=stdin)
+        assert done.code == 0, done
+        return done
