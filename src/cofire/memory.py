@@ -6,22 +6,28 @@ records into public values (`cofire.views`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
 from cofire import exchange, views
+from cofire.arguments import (
+    as_messages,
+    as_moment,
+    as_name,
+    as_tags,
+    clean_changes,
+    make_filters,
+)
 from cofire.dynamics.arrays import F64
-from cofire.encoding.encoder import Encoder, Redact, clean_metadata
+from cofire.encoding.encoder import Encoder, Redact
 from cofire.encoding.reembedding import reembed_space
-from cofire.encoding.text import sanitise
-from cofire.encoding.timestamps import parse_time
-from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
+from cofire.errors import InputError
 from cofire.interchange import Format, ImportReport
 from cofire.models import Embedder, make_embedder
 from cofire.models.verifying import VerifiedEmbedder
@@ -32,7 +38,6 @@ from cofire.store.recall_log import RecallLog
 from cofire.store.records import Finding, SpaceInfo
 from cofire.store.updating import ChangedMeanwhileError
 from cofire.types import (
-    Filters,
     Item,
     Kind,
     Link,
@@ -49,16 +54,13 @@ from cofire.types import (
     Version,
     to_micros,
 )
+from cofire.visible import VisibleSpaces, missing, open_space, require_model
 
 if TYPE_CHECKING:
     from cofire.settings import Settings
 
-R = TypeVar("R")
-
 BATCH = 1_000
 """Messages per transaction when many are remembered at once."""
-
-_MESSAGE_FIELDS = frozenset(field.name for field in fields(Message))
 
 
 class Memory:
@@ -82,11 +84,11 @@ class Memory:
         """For `Memory.open`; takes over `store` and `embedder` and closes them."""
         self._store = store
         self._embedder = embedder
-        self._own = own
-        self._projects = dict(projects)
         self._vectors = vectors
-        self._encoder = Encoder(embedder if vectors else None, redact=redact)
-        self._recaller = Recaller(store, embedder if vectors else None, embedder, graph_bytes)
+        used = embedder if vectors else None
+        self._encoder = Encoder(used, redact=redact)
+        self._recaller = Recaller(store, used, embedder, graph_bytes)
+        self._spaces = VisibleSpaces(store, own, projects, used, self._recaller.forget)
         self._log = RecallLog(store)
 
     @classmethod
@@ -134,19 +136,19 @@ class Memory:
         )
         try:
             now = to_micros(datetime.now(UTC))
-            tenant = _name("tenant", tenant)
+            tenant = as_name("tenant", tenant)
             refs = [
                 SpaceRef(
                     tenant=tenant,
-                    identity=_name("identity", identity),
-                    user=None if user is None else _name("user", user),
+                    identity=as_name("identity", identity),
+                    user=None if user is None else as_name("user", user),
                 )
             ]
-            refs += [SpaceRef(tenant=tenant, project=_name("project", name)) for name in shared]
-            spaces = [_space(store, ref, now, create=create) for ref in refs]
+            refs += [SpaceRef(tenant=tenant, project=as_name("project", name)) for name in shared]
+            spaces = [open_space(store, ref, now, create=create) for ref in refs]
             if vectors:
                 for space in spaces:
-                    _require_model(space, model, where)
+                    require_model(space, model, where)
         except BaseException:
             store.close()
             raise
@@ -204,27 +206,27 @@ class Memory:
     ) -> Receipt:
         """Remember one text, one message, or many.
 
-        A message is a `Message` or a mapping with its fields, `content` at least; other chat
-        fields such as `name` are not read. The keyword arguments are `Message`'s fields and apply
-        to every message that does not set its own. `project` writes to a shared space. `now`
-        replaces the clock. Up to 1,000 messages are one transaction; more are stored a thousand
-        at a time, and `progress` is told.
+        A message is a `Message` or a mapping with its fields, `content` at least (of a chat
+        message, `name` is the speaker and tool calls are passed over). The keyword arguments are
+        `Message`'s fields and apply to every message that does not set its own. `project` writes
+        to a shared space. `now` replaces the clock. Up to 1,000 messages are one transaction;
+        more are stored a thousand at a time, and `progress` is told.
 
         When this returns, everything is on disk. Raises InputError (the message says which one;
         of its thousand nothing is stored), KeyConflictError, StoreBusyError, StoreError.
         """
         defaults = {
             "title": title, "kind": kind, "speaker": speaker, "role": role, "time": time,
-            "session": session, "tags": None if tags is None else _tags(tags),
+            "session": session, "tags": None if tags is None else as_tags(tags),
             "importance": importance, "pinned": pinned, "metadata": metadata,
             "expires": expires, "key": key,
         }  # fmt: skip
         given = {name: value for name, value in defaults.items() if value is not None}
-        messages, total = _messages(content, given)
+        messages, total = as_messages(content, given)
         if key is not None and total != 1:
             raise InputError("one key cannot stand for many messages; give each its own")
-        clock = _now(now)
-        self._target(project)  # an unknown project is refused before anything is read
+        clock = as_moment(now)
+        self._spaces.target(project)  # an unknown project is refused before anything is read
         receipts = []
         done = 0
         while batch := list(islice(messages, BATCH)):
@@ -234,14 +236,19 @@ class Memory:
                 progress(done, total)
         if len(receipts) == 1:
             return receipts[0]
-        return _joined(receipts, self._lasting(lambda: self._store.revision(self._target(project))))
+        return _joined(
+            receipts,
+            self._spaces.lasting(lambda: self._store.revision(self._spaces.target(project))),
+        )
 
     def _store_batch(
         self, project: str | None, batch: Sequence[Message], now: datetime, *, first: int
     ) -> Receipt:
         encoded = self._encoder.encode(batch, now=now, counter=self._embedder, first=first)
-        appended = self._lasting(
-            lambda: self._store.append(self._with_model(self._target(project)), encoded.items)
+        appended = self._spaces.lasting(
+            lambda: self._store.append(
+                self._spaces.with_model(self._spaces.target(project)), encoded.items
+            )
         )
         return Receipt(
             ids=tuple(views.public_id(uid) for uid in appended.uids),
@@ -249,18 +256,6 @@ class Memory:
             revision=appended.revision,
             warnings=encoded.warnings,
         )
-
-    def _with_model(self, space: SpaceInfo) -> SpaceInfo:
-        """The space, its embedding model fixed by the first write."""
-        if space.model is not None or not self._vectors:
-            return space
-        fixed = self._store.set_model(space, self._embedder.name, self._embedder.dimension)
-        if space.space_id == self._own.space_id:
-            self._own = fixed
-        for name, known in self._projects.items():
-            if known.space_id == space.space_id:
-                self._projects[name] = fixed
-        return fixed
 
     # Recalling
 
@@ -283,11 +278,13 @@ class Memory:
     ) -> Recall:
         """The memories that bear on `query`, best first.
 
-        At most `k`, and with `token_budget` only as many whole ones as fit into so many
-        wordpieces of rendered lines. The filters decide what may be ranked at all: `kinds`,
-        `speakers`, `sessions` any of these, `tags` all of these, `metadata` equal at each given
-        key, `since` ≤ time < `until`. `now` is the moment relative times in the question count
-        from (default: the clock); what has expired by then is left out. `explain` adds the trace.
+        At most `k`, and fewer where the rest is far less likely to matter than the best
+        (`Profile.cutoff`; never fewer than ten for that reason); with `token_budget` only as many
+        whole ones as fit into so many wordpieces of rendered lines. The filters decide what may
+        be ranked at all: `kinds`, `speakers`, `sessions` any of these, `tags` all of these,
+        `metadata` equal at each given key, `since` ≤ time < `until`. `now` is the moment relative
+        times in the question count from (default: the clock); what has expired by then is left
+        out. `explain` adds the trace.
 
         Same memories, same question, same `now`: same answer. Raises InputError, StoreError.
         """
@@ -304,10 +301,10 @@ class Memory:
             raise InputError(
                 f"token_budget must be a whole number of at least 1, not {token_budget!r}"
             )
-        question, clock = self._question(query), _now(now)
-        recall, records = self._lasting(
+        question, clock = self._question(query), as_moment(now)
+        recall, records = self._spaces.lasting(
             lambda: self._recaller.recall(
-                self._spaces(), question, k,
+                self._spaces.all(), question, k,
                 profile=chosen, now=clock, filters=filters, token_budget=token_budget,
                 explain=explain,
             )
@@ -321,9 +318,11 @@ class Memory:
         """Every candidate of a recall, best first, as ids (n,) and the terms of their scores
         (n, len(cofire.retrieval.features.TERMS)): what a profile's weights are fitted on."""
         chosen = profile if isinstance(profile, Profile) else profile_named(profile)
-        question, clock = self._question(query), _now(now)
-        return self._lasting(
-            lambda: self._recaller.candidates(self._spaces(), question, profile=chosen, now=clock)
+        question, clock = self._question(query), as_moment(now)
+        return self._spaces.lasting(
+            lambda: self._recaller.candidates(
+                self._spaces.all(), question, profile=chosen, now=clock
+            )
         )
 
     def _question(self, query: str) -> str:
@@ -347,10 +346,10 @@ class Memory:
 
     def get(self, id: str) -> Item:
         """The whole memory. Raises NotFoundError."""
-        space, number = self._locate(id)
+        space, number = self._spaces.locate(id)
         row = self._store.get(space, number)
         if row is None:
-            raise _missing(id)
+            raise missing(id)
         return views.item(space, row)
 
     def list(
@@ -376,9 +375,9 @@ class Memory:
             metadata=metadata, since=since, until=until,
         )  # fmt: skip
         cursor = None if after is None else views.read_cursor(after)
-        self._renew()
+        self._spaces.renew()
         rows = self._store.list(
-            self._spaces(), filters, after=cursor, limit=limit + 1, newest_first=newest_first
+            self._spaces.all(), filters, after=cursor, limit=limit + 1, newest_first=newest_first
         )
         items = tuple(views.item(row.space, row.item) for row in rows[:limit])
         last = rows[limit - 1].item if len(rows) > limit else None
@@ -398,15 +397,10 @@ class Memory:
         Raises NotFoundError, InputError.
         """
         wanted: dict[str, Any] = dict(changes)
-        unknown = set(wanted) - (_MESSAGE_FIELDS - {"content", "key"})
-        if unknown:
-            raise InputError(f"a memory has no field {', '.join(sorted(unknown))} to change")
-        if "time" in wanted and wanted["time"] is None:
-            raise InputError("the time of a memory cannot be cleared; give another")
         if content is not None:
             wanted["content"] = content
-        clock = _now(now)
-        cleaned = _clean_changes(wanted)
+        clock = as_moment(now)
+        cleaned = clean_changes(wanted)
         while True:
             try:
                 self._update(id, cleaned, clock)
@@ -415,18 +409,18 @@ class Memory:
             return self.get(id)
 
     def _update(self, id: str, changes: Mapping[str, Any], now: datetime) -> None:
-        space, number = self._locate(id)
+        space, number = self._spaces.locate(id)
         row = self._store.get(space, number)
         if row is None:
-            raise _missing(id)
+            raise missing(id)
         message = replace(views.message(row), **changes)
         encoded = self._encoder.encode([message], now=now, counter=self._embedder)
-        space = self._with_model(space)
+        space = self._spaces.with_model(space)
         self._store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)
 
     def history(self, id: str) -> tuple[Version, ...]:
         """A memory's former texts, oldest first. Raises NotFoundError."""
-        space, number = self._locate(id)
+        space, number = self._spaces.locate(id)
         return tuple(views.version(row) for row in self._store.history(space, number))
 
     def forget(
@@ -448,13 +442,13 @@ class Memory:
         if everything:
             if ids is not None:
                 raise InputError("give ids or everything=True, not both")
-            return self._lasting(lambda: self._forget_space(self._target(project)))
+            return self._spaces.lasting(lambda: self._forget_space(self._spaces.target(project)))
         if ids is not None and not isinstance(ids, Iterable):
             raise InputError(f"ids must be texts, not {type(ids).__name__}")
         wanted = [ids] if isinstance(ids, str) else list(ids or ())
         if not wanted:
             raise InputError("name what to forget: ids, or everything=True for the whole space")
-        places = [self._locate(id) for id in dict.fromkeys(wanted)]
+        places = [self._spaces.locate(id) for id in dict.fromkeys(wanted)]
         self._log.flush()
         gone = 0
         for space in {space.space_id: space for space, _ in places}.values():
@@ -470,11 +464,7 @@ class Memory:
         self._store.forget_space(space)
         self._recaller.forget(space)
         self.forget_vectors()
-        fresh = _space(self._store, space.ref, to_micros(datetime.now(UTC)))
-        if space.space_id == self._own.space_id:
-            self._own = fresh
-        else:
-            self._projects[str(space.ref.project)] = fresh
+        self._spaces.put(open_space(self._store, space.ref, to_micros(datetime.now(UTC))))
         return count
 
     def forget_vectors(self) -> None:
@@ -503,26 +493,28 @@ class Memory:
             ) from exc
         if isinstance(strength, bool) or not isinstance(strength, int | float):
             raise InputError(f"a link's strength is a number in [0, 1], not {strength!r}")
-        from_space, from_number = self._end(source)
-        to_space, to_number = self._end(target)
+        from_space, from_number = self._spaces.end(source)
+        to_space, to_number = self._spaces.end(target)
         if from_space.space_id != to_space.space_id:
-            raise _missing(target)
+            raise missing(target)
         self._store.link(
-            from_space, from_number, to_number, kind.value, strength, now=to_micros(_now(now))
+            from_space, from_number, to_number, kind.value, strength, now=to_micros(as_moment(now))
         )
         return Link(source=source, target=target, type=kind, strength=strength)
 
     def links(self, id: str) -> tuple[Link, ...]:
         """The links from and to a memory. Raises NotFoundError."""
-        space, number = self._locate(id)
+        space, number = self._spaces.locate(id)
         return tuple(views.link(row) for row in self._store.links(space, number))
 
     def stats(self) -> Stats:
         """Counts and sizes of every space this memory reads."""
         self._log.flush()
-        self._renew()
+        self._spaces.renew()
         return Stats(
-            spaces=tuple(views.stats(space, self._store.counts(space)) for space in self._spaces()),
+            spaces=tuple(
+                views.stats(space, self._store.counts(space)) for space in self._spaces.all()
+            ),
             store_bytes=self._store.size(),
             graph_bytes=self._recaller.nbytes,
         )
@@ -536,8 +528,8 @@ class Memory:
         versioned JSONL, vectors and history included. A file appears whole or not at all.
         Returns how many records of each type there are. Raises StoreError, OSError."""
         self._log.flush()
-        self._renew()
-        return exchange.export(self._store, self._spaces(), target, progress)
+        self._spaces.renew()
+        return exchange.export(self._store, self._spaces.all(), target, progress)
 
     def import_(
         self,
@@ -562,7 +554,7 @@ class Memory:
         report, messages = exchange.messages_of(source, chosen)
         batches = iter(lambda: list(islice(messages, BATCH)), [])
         done = 0
-        self._target(project)
+        self._spaces.target(project)
         clock = datetime.now(UTC)
         for batch in batches:
             self._import_batch(project, batch, clock, report, first=done)
@@ -597,14 +589,21 @@ class Memory:
     def _import_own(
         self, source: str | Path | IO[bytes], project: str | None, progress: Progress | None
     ) -> ImportReport:
-        self._renew()
-        target = self._target(project)
+        self._spaces.renew()
+        target = self._spaces.target(project)
 
         def place(ref: SpaceRef, alone: bool) -> SpaceInfo | None:
-            if ref.project is not None and ref.project in self._projects:
-                return self._with_model(self._projects[ref.project])
-            matches = (ref.identity, ref.user) == (self._own.ref.identity, self._own.ref.user)
-            return self._with_model(target) if alone or (ref.project is None and matches) else None
+            if ref.project is not None and ref.project in self._spaces.projects:
+                return self._spaces.with_model(self._spaces.projects[ref.project])
+            matches = (ref.identity, ref.user) == (
+                self._spaces.own.ref.identity,
+                self._spaces.own.ref.user,
+            )
+            return (
+                self._spaces.with_model(target)
+                if alone or (ref.project is None and matches)
+                else None
+            )
 
         return exchange.import_own(
             self._store, source, place, self._embedder if self._vectors else None, progress
@@ -620,17 +619,7 @@ class Memory:
         SchemaVersionError, EmbeddingMismatchError (the backup is then in place all the same)."""
         self._log.flush()
         self._store.restore(path, progress)
-        now = to_micros(datetime.now(UTC))
-        for space in self._store.spaces():
-            self._recaller.forget(space)
-        self._own = _space(self._store, self._own.ref, now)
-        self._projects = {
-            name: _space(self._store, space.ref, now) for name, space in self._projects.items()
-        }
-        for space in self._spaces():
-            self._recaller.forget(space)
-            if self._vectors:
-                _require_model(space, self._embedder, "the restored store")
+        self._spaces.reopen("the restored store")
 
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Progress | None = None
@@ -649,7 +638,7 @@ class Memory:
         elif embedder is not None:
             embedder = VerifiedEmbedder(embedder)
         model = self._embedder if embedder is None else embedder
-        self._renew()
+        self._spaces.renew()
         made = 0
         spaces = self._store.spaces()
         for space in spaces:
@@ -666,165 +655,17 @@ class Memory:
         self._vectors = True
         self._encoder = self._encoder.with_embedder(model)
         self._recaller.use(model)
-        self._own = self._store.refreshed(self._own)
-        self._projects = {
-            name: self._store.refreshed(space) for name, space in self._projects.items()
-        }
+        self._spaces.use(model)
 
     def check(self) -> Sequence[Finding]:
         """What does not agree with everything else: rows, segments, tags, links, vectors,
         postings and active graphs. Empty if all is well."""
         self._log.flush()
-        self._renew()
+        self._spaces.renew()
         found = list(self._store.check())
-        for space in self._spaces():
+        for space in self._spaces.all():
             found += self._recaller.check(space)
         return found
-
-    # Where things are
-
-    def _spaces(self) -> tuple[SpaceInfo, ...]:
-        return (self._own, *self._projects.values())
-
-    def _target(self, project: str | None) -> SpaceInfo:
-        if project is None:
-            return self._own
-        try:
-            return self._projects[project]
-        except KeyError:
-            raise InputError(
-                f"this memory was not opened with the project {project!r}; add it to `projects`"
-            ) from None
-
-    def _locate(self, id: str) -> tuple[SpaceInfo, int]:
-        uid = views.read_id(id)
-        found = self._store.locate(self._spaces(), uid)
-        if found is None and self._renew():
-            found = self._store.locate(self._spaces(), uid)
-        if found is None:
-            raise _missing(id)
-        return found
-
-    def _end(self, id: str) -> tuple[SpaceInfo, int]:
-        """As `_locate`, but what is no id at all is told apart from no other missing memory."""
-        try:
-            return self._locate(id)
-        except InputError as exc:
-            raise _missing(id) from exc
-
-    def _renew(self) -> bool:
-        """Take the spaces that another process forgot whole as they are now: empty, under a new
-        number. Returns whether there were any."""
-        now = to_micros(datetime.now(UTC))
-        former = self._spaces()
-        spaces = tuple(_space(self._store, space.ref, now) for space in former)
-        if [space.space_id for space in spaces] == [space.space_id for space in former]:
-            return False
-        for space in former:
-            self._recaller.forget(space)
-        if self._vectors:
-            for space in spaces:
-                _require_model(space, self._embedder, "this store")
-        self._own = spaces[0]
-        self._projects = dict(zip(self._projects, spaces[1:], strict=True))
-        return True
-
-    def _lasting(self, call: Callable[[], R]) -> R:
-        """What `call` gives; called once more where a space it used was forgotten meanwhile."""
-        try:
-            return call()
-        except NotFoundError:
-            if not self._renew():
-                raise
-            return call()
-
-
-def make_filters(
-    *,
-    kinds: Sequence[Kind | str] | Kind | str = (),
-    speakers: Sequence[str] | str = (),
-    sessions: Sequence[str] | str = (),
-    tags: Sequence[str] | str = (),
-    metadata: Mapping[str, Any] | None = None,
-    since: TimeLike | None = None,
-    until: TimeLike | None = None,
-) -> Filters:
-    """Filters from what callers write: one value or several, any form of time."""
-
-    def several(name: str, value: Sequence[str] | str) -> tuple[str, ...]:
-        if not isinstance(value, Iterable):
-            raise InputError(f"{name} must be texts, not {type(value).__name__}")
-        values = (value,) if isinstance(value, str) else tuple(value)
-        if not all(isinstance(one, str) for one in values):
-            raise InputError(f"{name} must be texts")
-        return tuple(sanitise(one) for one in values)
-
-    try:
-        wanted = tuple(Kind(kind) for kind in several("kinds", kinds))
-    except ValueError as exc:
-        raise InputError(f"{exc}; use one of {', '.join(Kind)}") from exc
-    return Filters(
-        kinds=wanted,
-        speakers=several("speakers", speakers),
-        sessions=several("sessions", sessions),
-        tags=several("tags", tags),
-        metadata={} if metadata is None else clean_metadata(metadata),
-        since=None if since is None else parse_time(since)[0],
-        until=None if until is None else parse_time(until)[0],
-    )
-
-
-def _clean_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    cleaned = dict(changes)
-    if "tags" in cleaned:
-        cleaned["tags"] = () if cleaned["tags"] is None else _tags(cleaned["tags"])
-    if cleaned.get("metadata", ()) is None:
-        cleaned["metadata"] = {}
-    return cleaned
-
-
-def _tags(tags: Sequence[str] | str) -> tuple[str, ...]:
-    """One tag or several."""
-    if isinstance(tags, str):
-        return (tags,)
-    if not isinstance(tags, Iterable):
-        raise InputError(f"tags must be a list of texts, not {type(tags).__name__}")
-    return tuple(tags)
-
-
-def _messages(content: Any, given: Mapping[str, Any]) -> tuple[Iterator[Message], int | None]:
-    """Messages of what a caller gave, lazily, and how many there are where that is known."""
-    if isinstance(content, str | Message | Mapping):
-        return iter([_message(content, given)]), 1
-    if not isinstance(content, Iterable):
-        raise InputError(f"give a text, a message or many, not {type(content).__name__}")
-    total = len(content) if isinstance(content, Sequence) else None
-    return (_message(one, given) for one in content), total
-
-
-def _message(one: Any, given: Mapping[str, Any]) -> Message:
-    if isinstance(one, str):
-        return Message(content=one, **given)
-    if isinstance(one, Message):
-        unset = {
-            name: value for name, value in given.items() if getattr(one, name) == _DEFAULTS[name]
-        }
-        return replace(one, **unset) if unset else one
-    if isinstance(one, Mapping):
-        own = {
-            name: value
-            for name, value in one.items()
-            if name in _MESSAGE_FIELDS and value is not None
-        }
-        if "content" not in own:
-            raise InputError(f"a message needs content; this one has {', '.join(map(str, one))}")
-        if "tags" in own:
-            own["tags"] = _tags(own["tags"])
-        return Message(**{**given, **own})
-    raise InputError(f"a message is a text, a Message or a mapping, not {type(one).__name__}")
-
-
-_DEFAULTS = {field.name: getattr(Message(content=""), field.name) for field in fields(Message)}
 
 
 def _joined(receipts: Sequence[Receipt], revision: int) -> Receipt:
@@ -834,41 +675,3 @@ def _joined(receipts: Sequence[Receipt], revision: int) -> Receipt:
         revision=receipts[-1].revision if receipts else revision,
         warnings=tuple(dict.fromkeys(text for receipt in receipts for text in receipt.warnings)),
     )
-
-
-def _space(store: Store, ref: SpaceRef, now: int, *, create: bool = True) -> SpaceInfo:
-    space = store.space(ref, create=create, now=now)
-    if space is None:
-        raise NotFoundError(
-            f"nothing has been remembered in {ref} of this store; there is "
-            + (", ".join(str(known.ref) for known in store.spaces(ref.tenant)[:10]) or "no space")
-        )
-    return space
-
-
-def _require_model(space: SpaceInfo, model: Embedder, where: object) -> None:
-    if space.model is None:
-        return
-    if (space.model, space.dimension) != (model.name, model.dimension):
-        raise EmbeddingMismatchError(
-            f"the vectors of {space.ref} in {where} were made by {space.model} "
-            f"({space.dimension} dimensions), but the embedder now is {model.name} "
-            f"({model.dimension}). Run `cofire reembed` to make them anew (nothing is deleted "
-            "until it is complete), set the former embedder, or open with vectors=False to "
-            "search by words meanwhile"
-        )
-
-
-def _name(what: str, value: str) -> str:
-    name = sanitise(value) if isinstance(value, str) else ""
-    if not name.strip():
-        raise InputError(f"{what} must be a text that is not empty")
-    return name
-
-
-def _now(now: TimeLike | None) -> datetime:
-    return datetime.now(UTC) if now is None else parse_time(now)[0]
-
-
-def _missing(id: str) -> NotFoundError:
-    return NotFoundError(f"there is no memory {id} here; `list` shows what there is")

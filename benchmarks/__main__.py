@@ -1,0 +1,5 @@
+"""`python -m benchmarks`: see `benchmarks.recall`."""
+
+from benchmarks.recall import main
+
+main()
