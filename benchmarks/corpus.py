@@ -34,7 +34,10 @@ SPEAKERS = ("Nora", "Juno")
 SHARED_TOPIC = 0.5
 """How often a turn's made-up word is one of its session's, rather than any."""
 _VOCABULARY = 20_000
-_SYLLABLES = "ka ro mi ten sul va per lin dor eth qua zim bo gra nel fi sto wen hul tra".split()
+_SYLLABLES = (
+    *("ka", "ro", "mi", "ten", "sul", "va", "per", "lin", "dor", "eth"),
+    *("qua", "zim", "bo", "gra", "nel", "fi", "sto", "wen", "hul", "tra"),
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[a-z]{5,}")
 _TOKEN = re.compile(r"\w{1,12}|[^\w\s]")

@@ -52,7 +52,7 @@ def refuse_network() -> None:
             raise OSError(f"a benchmark uses no network, but something connects to {address}")
         connect(self, address)
 
-    socket.socket.connect = guarded  # type: ignore[method-assign]
+    socket.socket.connect = guarded  # type: ignore[method-assign, assignment]
 
 
 def required(name: str) -> Any:
@@ -190,9 +190,7 @@ class Mem0:
 PEERS: tuple[Callable[[Path, ConstantTimeEmbedder], Side], ...] = (LangGraph, Chroma, Mem0)
 
 
-def open_peers(
-    folder: Path, embedder: ConstantTimeEmbedder
-) -> tuple[list[Side], dict[str, str]]:
+def open_peers(folder: Path, embedder: ConstantTimeEmbedder) -> tuple[list[Side], dict[str, str]]:
     """Those that can be used here, and why the others cannot."""
     sides: list[Side] = []
     skipped: dict[str, str] = {}

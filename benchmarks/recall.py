@@ -31,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,13 @@ K = 10
 NOW = BEGINNING + timedelta(days=3650)
 PEER_SIZE = 10_000
 BATCH = 1_000
+ALONE = 300
+"""Memories remembered one by one."""
+WARM = 10
+"""Questions asked before any is timed: the first ones import and fill caches."""
 ROUNDS = 5
-"""Times each question is asked of Cofire; the least counts, which a busy machine disturbs least."""
+"""Times each question is asked of Cofire again; of these the least counts, which a busy machine
+disturbs least."""
 
 Figures = dict[str, float]
 
@@ -96,55 +102,55 @@ class Cofire:
 
 def measure(size: int, asked: int, folder: Path) -> Figures:
     """Everything about Cofire at one size."""
-    texts = messages(size + 300)
-    more, texts = texts[size:], texts[:size]
+    texts = messages(size + ALONE)
     embedder = ConstantTimeEmbedder()
-    embedder.prepare([message.content for message in (*texts, *more)])
-    figures: Figures = {"kernel, before": kernel()}
+    embedder.prepare([message.content for message in texts])
+    figures: Figures = {"kernel, before [ms]": kernel()}
     for name, vectors in (("words only", False), ("with vectors", True)):
         place = folder / name.replace(" ", "-")
         place.mkdir()
         side = Cofire(place, embedder, vectors=vectors)
-        processor = time.process_time()
-        seconds = timed(lambda side=side: side.remember(texts)) / 1e3  # type: ignore[misc]
-        figures[f"remember many, {name} [items/s]"] = size / seconds
-        figures[f"  the same, processor time [items/s]"] = size / (time.process_time() - processor)
-        ask(side, texts, embedder, asked, name, figures)
-        one = [timed(lambda m=message: side.remember([m])) for message in more]  # type: ignore[misc]
-        figures[f"remember one, {name}, p50 [ms]"] = statistics.median(one)
+        figures |= {
+            f"{name}: {what}": value for what, value in use(side, texts, embedder, asked).items()
+        }
         side.close()
-    figures |= run_child("open", folder / "with-vectors", size)
-    figures |= {
-        f"{name}, MiniLM loaded": value
-        for name, value in run_child("open-minilm", folder / "with-vectors", size).items()
-        if name.startswith("resident")
-    }
-    figures["cofire --help [ms]"] = min(timed(help_text) for _ in range(5))
-    figures["kernel, after"] = kernel()
+    store = folder / "with-vectors"
+    figures |= run_child("open", store, size)
+    with_model = run_child("open-minilm", store, size)
+    figures["resident, MiniLM loaded, too [MB]"] = with_model["resident [MB]"]
+    figures["cofire --help, whole process [ms]"] = min(timed(help_text) for _ in range(5))
+    figures["kernel, after [ms]"] = kernel()
     return figures
 
 
-def ask(
-    side: Cofire,
-    texts: Sequence[Message],
-    embedder: ConstantTimeEmbedder,
-    asked: int,
-    name: str,
-    figures: Figures,
-) -> None:
-    """Questions never asked before, and the same ones again."""
-    every = questions(texts, asked + 20)
+def use(
+    side: Cofire, texts: Sequence[Message], embedder: ConstantTimeEmbedder, asked: int
+) -> Figures:
+    """Remember all but the last texts at once and those one by one; ask questions never asked
+    before, and the same ones again."""
+    many, alone = texts[:-ALONE], texts[-ALONE:]
+    every = questions(many, asked + WARM)
     embedder.prepare(every)
-    for question in every[asked:]:  # imports and caches of the first calls
+    processor = time.process_time()
+    seconds = timed(partial(side.remember, many)) / 1e3
+    processor = time.process_time() - processor
+    for question in every[asked:]:
         side.search(question, K)
-    fresh = [timed(lambda q=question: side.search(q, K)) for question in every[:asked]]  # type: ignore[misc]
+    fresh = [timed(partial(side.search, question, K)) for question in every[:asked]]
     least = list(fresh)
     for _ in range(ROUNDS):
-        for index, question in enumerate(every[:asked]):
-            least[index] = min(least[index], timed(lambda q=question: side.search(q, K)))  # type: ignore[misc]
-    figures[f"recall, {name}, first time asked, p50 [ms]"] = statistics.median(fresh)
-    figures[f"recall, {name}, p50 of least [ms]"] = statistics.median(least)
-    figures[f"recall, {name}, p95 of least [ms]"] = float(np.percentile(least, 95))
+        again = [timed(partial(side.search, question, K)) for question in every[:asked]]
+        least = [min(pair) for pair in zip(least, again, strict=True)]
+    one = [timed(partial(side.remember, [message])) for message in alone]
+    return {
+        "remember many [items/s]": len(many) / seconds,
+        "remember many, by processor time [items/s]": len(many) / processor,
+        "remember one, p50 [ms]": statistics.median(one),
+        "recall, first time asked, p50 [ms]": statistics.median(fresh),
+        "recall, first time asked, p95 [ms]": float(np.percentile(fresh, 95)),
+        "recall, least of 6, p50 [ms]": statistics.median(least),
+        "recall, least of 6, p95 [ms]": float(np.percentile(least, 95)),
+    }
 
 
 def help_text() -> None:
@@ -213,7 +219,7 @@ def compare(size: int, asked: int, folder: Path) -> tuple[dict[str, Figures], di
     """Every side at one size, in turns."""
     refuse_network()
     texts = [message.content for message in messages(size)]
-    every = questions(messages(size), asked + 5)
+    every = questions(messages(size), asked + WARM)
     embedder = ConstantTimeEmbedder()
     embedder.prepare([*texts, *every])
     peers, skipped = open_peers(folder, embedder)
@@ -222,19 +228,19 @@ def compare(size: int, asked: int, folder: Path) -> tuple[dict[str, Figures], di
     for start in range(0, size, BATCH):
         part = texts[start : start + BATCH]
         for side in sides:
-            adding[side.name] += timed(lambda s=side: s.add(part)) / 1e3  # type: ignore[misc]
+            adding[side.name] += timed(partial(side.add, part)) / 1e3
         print(f"\radded {start + len(part):,}", end="", file=sys.stderr)
     single: dict[str, list[float]] = {side.name: [] for side in sides}
     for number in range(50):
+        new = [f"{texts[number]} Again, number {number}."]
+        embedder.prepare(new)
         for side in sides:
-            new = [f"{texts[number]} Again, number {number}."]
-            embedder.prepare(new)
-            single[side.name].append(timed(lambda s=side, n=new: s.add(n)))  # type: ignore[misc]
+            single[side.name].append(timed(partial(side.add, new)))
     searches: dict[str, list[float]] = {side.name: [] for side in sides}
     for index, question in enumerate(every):
         for side in sides:
-            taken = timed(lambda s=side, q=question: s.search(q, K))  # type: ignore[misc]
-            if index >= 5:  # the first calls import and fill caches
+            taken = timed(partial(side.search, question, K))
+            if index >= WARM:
                 searches[side.name].append(taken)
         print(f"\rasked {index + 1:,}   ", end="", file=sys.stderr)
     print(file=sys.stderr)
@@ -264,8 +270,11 @@ def show(title: str, columns: dict[str, Figures], order: Iterable[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--sizes", default="10000,100000", help="memories, by commas")
     parser.add_argument("--questions", type=int, default=200, help="questions asked of each side")
     parser.add_argument("--peers", action="store_true", help="measure the others, too")
@@ -279,7 +288,9 @@ def main() -> None:
         return
     logging.disable(logging.ERROR)
     sizes = [int(size) for size in given.sizes.split(",")]
-    result: dict[str, Any] = {"machine": f"{platform.machine()}, Python {platform.python_version()}"}
+    result: dict[str, Any] = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}"
+    }
     if not given.only_peers:
         alone = {}
         for size in sizes:
@@ -288,7 +299,7 @@ def main() -> None:
         result["cofire"] = alone
         show("Cofire", alone, next(iter(alone.values())))
     if given.peers or given.only_peers:
-        size = min(*sizes, PEER_SIZE) if len(sizes) > 1 else min(sizes[0], PEER_SIZE)
+        size = min([*sizes, PEER_SIZE])
         with tempfile.TemporaryDirectory(prefix="cofire-bench-") as folder:
             sides, skipped = compare(size, given.questions, Path(folder))
         result["peers"] = {"size": size, "figures": sides, "skipped": skipped}

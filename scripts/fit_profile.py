@@ -23,7 +23,11 @@ def main() -> None:
     conversations, _ = load(arguments.path, corrections=arguments.corrections)
     with remembered(conversations, None, lambda done, total: None) as benches:
         profile = best_on_all(benches, profile_named(arguments.profile))
-    print(f"bm25 {profile.bm25}, window {dict(profile.window)}, {dict(profile.even_window)}")
+    print(f"bm25 {profile.bm25}, session {profile.session_bm25}, window {dict(profile.window)}")
+    print(
+        f"depth {profile.depth}, seeds {profile.seeds}, fan {profile.fan}, "
+        f"days after {profile.days_after}"
+    )
     for term, weight in profile.weights.items():
         print(f'    "{term}": {weight:.2f},')
 

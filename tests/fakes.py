@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cofire.errors import EmbeddingError
+from cofire.errors import CofireError, EmbeddingError
 from cofire.models.embedder import Embedded, Vector, normalised
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -74,13 +74,14 @@ class StubEmbedder:
 
 
 class FailingEmbedder(StubEmbedder):
-    """Raises EmbeddingError while `failing`."""
+    """Raises `error` while `failing`."""
 
     failing = True
+    error: CofireError = EmbeddingError("the endpoint is down")
 
     def embed_passages(self, texts: Sequence[str], /) -> Embedded:
         if self.failing:
-            raise EmbeddingError("the endpoint is down")
+            raise self.error
         return super().embed_passages(texts)
 
 

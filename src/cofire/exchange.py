@@ -7,17 +7,22 @@ import os
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from cofire import views
 from cofire.encoding.analysis import analyse
-from cofire.encoding.encoder import facets_of, indexed
+from cofire.encoding.encoder import Encoder, facets_of, indexed
 from cofire.encoding.reembedding import reembed_space
 from cofire.encoding.terms import pack_facets
-from cofire.errors import InputError
+from cofire.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    InputError,
+)
 from cofire.interchange import (
     Format,
     ImportReport,
@@ -48,9 +53,22 @@ from cofire.types import Message, Progress, SpaceRef
 BATCH = 1_000
 """Records of one kind stored in one transaction."""
 
+_REDACTED = ("title", "speaker", "role", "session", "tags", "metadata")
+"""What redaction may change in a memory besides its content."""
+
 PlaceSpace = Callable[[SpaceRef, bool], SpaceInfo | None]
 """Where the records of a file's space go: its name, and whether it is the only one. None: they
 are left out and reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """What makes what an export does not bring: the encoder, the model (None: vectors are off),
+    and what counts wordpieces."""
+
+    encoder: Encoder
+    embedder: Embedder | None
+    counter: Embedder
 
 
 def export(
@@ -104,19 +122,22 @@ def format_of(source: str | Path | IO[bytes], given: Format | str | None) -> For
 
 
 def messages_of(
-    source: str | Path | IO[bytes], chosen: Format
+    source: str | Path | IO[bytes], chosen: Format, root: str | Path | None = None
 ) -> tuple[ImportReport, Iterator[Message]]:
-    """The messages of a file, folder or stream, and the report they fill as they are taken."""
+    """The messages of a file, folder or stream, and the report they fill as they are taken.
+    `root` is the folder that the paths of documents are relative to."""
     stream: Iterator[Message | Problem]
     if isinstance(source, str | Path):
-        readers = {
-            Format.LOCOMO: locomo.read,
-            Format.LONGMEMEVAL: longmemeval.read,
-            Format.JSONL: messages.read,
-            Format.TEXT: documents.read,
-        }
         report = ImportReport(source=str(source))
-        stream = readers[chosen](source)
+        match chosen:
+            case Format.TEXT:
+                stream = documents.read(source, root)
+            case Format.LOCOMO:
+                stream = locomo.read(source)
+            case Format.LONGMEMEVAL:
+                stream = longmemeval.read(source)
+            case _:
+                stream = messages.read(source)
     else:
         report = ImportReport(source="standard input")
         if chosen is Format.JSONL:
@@ -132,10 +153,11 @@ def import_own(
     store: Store,
     source: str | Path | IO[bytes],
     place: PlaceSpace,
-    embedder: Embedder | None,
+    making: Making,
     progress: Progress | None,
 ) -> ImportReport:
     """Restore an export, ids and all. What is there already (by id or key) is left as it is.
+    Where there is a redaction hook, it is called on every text of the file.
 
     A file is verified whole before its first record is stored. Raises FormatError, InputError.
     """
@@ -159,7 +181,7 @@ def import_own(
             if space is None:
                 report.add(Problem(where=str(first.ref), reason="this memory has no such space"))
             else:
-                restoring = _Restoring(store, space, first, embedder, report)
+                restoring = _Restoring(store, space, first, making, report)
         elif restoring is not None:
             restoring.take(batch)
             if progress is not None:
@@ -203,12 +225,12 @@ class _Restoring:
         store: Store,
         space: SpaceInfo,
         stored: StoredSpace,
-        embedder: Embedder | None,
+        making: Making,
         report: ImportReport,
     ) -> None:
         self._store = store
         self._space = space
-        self._embedder = embedder
+        self._making = making
         self._report = report
         self._numbers = array("Q", [0])
         self._same_model = (stored.model, stored.dimension) == (space.model, space.dimension)
@@ -230,8 +252,17 @@ class _Restoring:
 
     def finish(self) -> None:
         """Embed what came without a vector of this memory's model."""
-        if self._incomplete and self._embedder is not None:
-            reembed_space(self._store, self._space, self._embedder)
+        if not self._incomplete or self._making.embedder is None:
+            return
+        try:
+            reembed_space(self._store, self._space, self._making.embedder)
+        except EmbeddingMismatchError:
+            raise
+        except (EmbeddingError, ConfigurationError) as exc:
+            self._report.note(
+                "some memories were restored without vectors and can be found by their words only, "
+                f"because embedding failed ({exc}); `cofire reembed` adds them later"
+            )
 
     def _items(self, batch: Sequence[StoredItem | VersionRow]) -> None:
         items = [record for record in batch if isinstance(record, StoredItem)]
@@ -240,10 +271,8 @@ class _Restoring:
             if isinstance(record, VersionRow):
                 history.setdefault(record.number, []).append(record)
         self._report.read += len(items)
-        fresh = [item for item in items if not self._known(item)]
-        appended = self._store.append(
-            self._space, [self._new(item) for item in fresh], link_sessions=False
-        )
+        fresh, made = self._made([item for item in items if not self._known(item)])
+        appended = self._store.append(self._space, made, link_sessions=False)
         taken = []
         for item, number, created in zip(fresh, appended.numbers, appended.created, strict=True):
             if created:
@@ -254,7 +283,7 @@ class _Restoring:
                 self._report.known += 1
         self._map_segments(taken)
         self._store.amend(
-            self._space, [_amendment(item, number, history) for item, number in taken]
+            self._space, [self._amendment(item, number, history) for item, number in taken]
         )
 
     def _known(self, item: StoredItem) -> bool:
@@ -279,6 +308,69 @@ class _Restoring:
                 found = self._store.locate([self._space], part.uid)
                 self._remember(part.number, found[1] if found else 0)
                 self._fresh.add(self._number(part.number))
+
+    def _made(self, items: Sequence[StoredItem]) -> tuple[list[StoredItem], list[NewItem]]:
+        """The items that may be kept, and what is stored of them: what redaction leaves."""
+        if not self._making.encoder.redacts:
+            return list(items), [self._new(item) for item in items]
+        kept: list[StoredItem] = []
+        cleaned: list[Message] = []
+        for item in items:
+            message = self._making.encoder.cleaned(views.message(item.row))
+            if message.content.strip():
+                kept.append(item)
+                cleaned.append(message)
+            else:
+                where = views.public_id(item.row.uid)
+                self._report.reject(where, "nothing of it is left by the redaction")
+        rewritten = iter(
+            self._rewritten(
+                [
+                    message
+                    for item, message in zip(kept, cleaned, strict=True)
+                    if message.content != item.row.content
+                ]
+            )
+        )
+        made = []
+        for item, message in zip(kept, cleaned, strict=True):
+            if message.content == item.row.content:  # then segments and vectors are as they were
+                row = item.row._replace(**{name: getattr(message, name) for name in _REDACTED})
+                made.append(self._new(replace(item, row=row)))
+            else:
+                made.append(_under_its_ids(next(rewritten), item))
+        return kept, made
+
+    def _rewritten(self, messages: Sequence[Message]) -> Sequence[NewItem]:
+        """Everything derived from redacted texts, made anew. Their ids are not the right ones."""
+        making = self._making
+        encoded = making.encoder.derive(messages, now=datetime.now(UTC), counter=making.counter)
+        for warning in encoded.warnings:
+            self._report.note(warning)
+        return encoded.items
+
+    def _clean(self, text: str) -> str:
+        encoder = self._making.encoder
+        return encoder.clean(text) if encoder.redacts else text
+
+    def _amendment(
+        self, item: StoredItem, number: int, history: Mapping[int, list[VersionRow]]
+    ) -> Amendment:
+        row = item.row
+        return Amendment(
+            number=number,
+            updated=row.updated,
+            version=row.version,
+            access_count=row.access_count,
+            last_accessed=row.last_accessed,
+            history=tuple(
+                former._replace(
+                    content=self._clean(former.content),
+                    title=None if former.title is None else self._clean(former.title),
+                )
+                for former in history.get(row.number, ())
+            ),
+        )
 
     def _new(self, item: StoredItem) -> NewItem:
         """The stored item with everything derived made again, but for its vectors."""
@@ -344,6 +436,7 @@ class _Restoring:
         records = [
             replace(
                 record,
+                query=self._clean(record.query),
                 hits=tuple(
                     hit._replace(number=self._number(hit.number))
                     for hit in record.hits
@@ -374,13 +467,23 @@ class _Restoring:
         return self._numbers[number] if number < len(self._numbers) else 0
 
 
-def _amendment(item: StoredItem, number: int, history: Mapping[int, list[VersionRow]]) -> Amendment:
+def _under_its_ids(made: NewItem, item: StoredItem) -> NewItem:
+    """What was made anew of a stored memory, as that memory."""
     row = item.row
-    return Amendment(
-        number=number,
-        updated=row.updated,
-        version=row.version,
-        access_count=row.access_count,
-        last_accessed=row.last_accessed,
-        history=tuple(history.get(row.number, ())),
+    segments = made.segments
+    if len(segments) == len(item.segments):  # most likely the same places, and their links hold
+        segments = tuple(
+            replace(part, uid=former.uid)
+            for part, former in zip(segments, item.segments, strict=True)
+        )
+    return replace(
+        made,
+        uid=row.uid,
+        recorded=row.recorded,
+        segments=segments,
+        archived=row.archived,
+        confidence=row.confidence,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        untrusted=row.untrusted,
     )

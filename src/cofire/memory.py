@@ -28,6 +28,7 @@ from cofire.dynamics.arrays import F64
 from cofire.encoding.encoder import Encoder, Redact
 from cofire.encoding.reembedding import reembed_space
 from cofire.errors import InputError
+from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
 from cofire.models import Embedder, make_embedder
 from cofire.models.verifying import VerifiedEmbedder
@@ -537,77 +538,33 @@ class Memory:
         *,
         format: Format | str | None = None,
         project: str | None = None,
+        root: str | Path | None = None,
         progress: Progress | None = None,
     ) -> ImportReport:
         """Read a file, folder or binary stream into memory: Cofire's own export, LoCoMo,
         LongMemEval, JSONL of messages, plain text or Markdown (`format`; default: guessed).
 
-        Importing again adds nothing. Cofire's own export is verified first and then restored as
-        it was, ids, vectors and history included: its space that matches this memory's (or the
-        only one) goes into the agent's own, projects into the projects of the same name. The
-        report says what was read, imported, known before, and what could not be used and why.
-        Raises NotFoundError, FormatError, InputError, ConfigurationError, StoreError.
+        Importing again adds nothing. A document that was edited since updates its memory (the
+        former text stays in its history), one whose file was moved or renamed is known by what it
+        says, and a file that was deleted deletes nothing. `root` is the folder that `source` must
+        lie in, links followed, and within which documents are known by their path (default: the
+        folder itself, or that of the file).
+
+        Cofire's own export is verified first and then restored as it was, ids, vectors and
+        history included: its space that matches this memory's (or the only one) goes into the
+        agent's own, projects into the projects of the same name. The report says what was read,
+        imported, updated, known before, and what could not be used and why. Raises NotFoundError,
+        FormatError, InputError, StoreError.
         """
-        chosen = exchange.format_of(source, format)
-        if chosen is Format.COFIRE:
-            return self._import_own(source, project, progress)
-        report, messages = exchange.messages_of(source, chosen)
-        batches = iter(lambda: list(islice(messages, BATCH)), [])
-        done = 0
-        self._spaces.target(project)
-        clock = datetime.now(UTC)
-        for batch in batches:
-            self._import_batch(project, batch, clock, report, first=done)
-            done += len(batch)
-            if progress is not None:
-                progress(done, None)
-        return report
-
-    def _import_batch(
-        self,
-        project: str | None,
-        batch: Sequence[Message],
-        now: datetime,
-        report: ImportReport,
-        *,
-        first: int,
-    ) -> None:
-        """Store a thousand messages; where one cannot be used, the others are kept."""
-        try:
-            receipt = self._store_batch(project, batch, now, first=first)
-        except InputError as exc:
-            if len(batch) == 1:
-                report.reject(batch[0].key or "message", str(exc))
-                return
-            half = len(batch) // 2
-            self._import_batch(project, batch[:half], now, report, first=first)
-            self._import_batch(project, batch[half:], now, report, first=first + half)
-            return
-        report.imported += sum(receipt.created)
-        report.known += len(batch) - sum(receipt.created)
-
-    def _import_own(
-        self, source: str | Path | IO[bytes], project: str | None, progress: Progress | None
-    ) -> ImportReport:
-        self._spaces.renew()
-        target = self._spaces.target(project)
-
-        def place(ref: SpaceRef, alone: bool) -> SpaceInfo | None:
-            if ref.project is not None and ref.project in self._spaces.projects:
-                return self._spaces.with_model(self._spaces.projects[ref.project])
-            matches = (ref.identity, ref.user) == (
-                self._spaces.own.ref.identity,
-                self._spaces.own.ref.user,
-            )
-            return (
-                self._spaces.with_model(target)
-                if alone or (ref.project is None and matches)
-                else None
-            )
-
-        return exchange.import_own(
-            self._store, source, place, self._embedder if self._vectors else None, progress
+        importer = Importer(
+            self._store,
+            self._spaces,
+            self._encoder,
+            self._embedder,
+            lambda project, batch, now, first: self._store_batch(project, batch, now, first=first),
+            vectors=self._vectors,
         )
+        return importer.run(source, format=format, project=project, root=root, progress=progress)
 
     def backup(self, path: str | Path, *, progress: Progress | None = None) -> None:
         """Copy the whole store to a file while it is in use. Raises StoreUnavailableError."""

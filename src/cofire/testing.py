@@ -422,6 +422,36 @@ class StoreConformance:
         assert store.locate([one], uid) is None
         assert store.locate([], uid) is None
 
+    def test_keys_are_found(self, store: Store, space: SpaceInfo) -> None:
+        store.append(space, [an_item("one", key="k1"), an_item("two", key="K1"), an_item("three")])
+        store.append(make_space(store, "other"), [an_item("elsewhere", key="k3")])
+        found = store.find_keys(space, ["k1", "k3", "none", "K1", "k1"])
+        assert {key: row.content for key, row in found.items()} == {"k1": "one", "K1": "two"}
+        assert store.find_keys(space, []) == {}
+        store.forget(space, [1])
+        assert list(store.find_keys(space, ["k1", "K1"])) == ["K1"]
+
+    def test_metadata_are_found(self, store: Store, space: SpaceInfo) -> None:
+        store.append(
+            space,
+            [
+                an_item("one", metadata={"path": "a\\_b%", "n": 1}),
+                an_item("two", metadata={"path": "x", "digest": "y"}),
+                an_item("three", metadata={"path": "x"}),
+                an_item("four", metadata={"path": ["x"]}),
+                an_item("five", metadata={"other": "x"}),
+            ],
+        )
+
+        def found(name: str, *values: str) -> list[str]:
+            return [row.content for row in store.find_metadata(space, name, values)]
+
+        assert found("path", "x") == ["two", "three"]
+        assert found("path", "x", "a\\_b%", "x") == ["one", "two", "three"]
+        assert found("path", "%") == found("n", "1") == found("path") == []
+        store.update(space, 3, an_item("three", metadata={"path": "z"}), now=1)
+        assert (found("path", "x"), found("path", "z")) == (["two"], ["three"])
+
     def test_pages_follow_time_and_uid(self, store: Store) -> None:
         one, two = make_space(store, "one"), make_space(store, "two")
         for index in range(7):
@@ -510,6 +540,25 @@ class StoreConformance:
         assert len(store.history(space, 1)) == 1
         with pytest.raises(NotFoundError):
             store.update(space, 99, new, now=1)
+
+    def test_update_may_change_the_key(self, store: Store, space: SpaceInfo) -> None:
+        store.append(space, [an_item("one", key="k1"), an_item("two", key="k2"), an_item("three")])
+        store.update(space, 1, an_item("one", key="ignored"), now=2)
+        assert store.find_keys(space, ["k1", "ignored"]).keys() == {"k1"}
+        store.update(space, 1, an_item("changed"), now=3, key="k9")
+        store.update(space, 1, an_item("changed"), now=3, key="k9")
+        store.update(space, 3, an_item("three"), now=3, key="k3")
+        row = store.get(space, 1)
+        assert row is not None
+        assert (row.key, row.content, row.version) == ("k9", "changed", 2)
+        assert store.find_keys(space, ["k1", "k3", "k9"]).keys() == {"k3", "k9"}
+        before = store.revision(space)
+        with pytest.raises(KeyConflictError, match="'k2'"):
+            store.update(space, 1, an_item("again"), now=4, key="k2")
+        assert store.revision(space) == before
+        assert [row.content for row in store.fetch(space, [1, 2])] == ["changed", "two"]
+        assert store.append(space, [an_item("another", key="k1")]).created == (True,)
+        assert store.append(space, [an_item("changed", key="k9")]).created == (False,)
 
     def test_update_replaces_segments_that_moved(self, store: Store, space: SpaceInfo) -> None:
         text = "first part second part"

@@ -11,7 +11,13 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from cofire import views
-from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
+from cofire.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    InputError,
+    NotFoundError,
+)
 from cofire.models import Embedder
 from cofire.store import Store
 from cofire.store.records import SpaceInfo
@@ -54,10 +60,17 @@ class VisibleSpaces:
             ) from None
 
     def with_model(self, space: SpaceInfo) -> SpaceInfo:
-        """The space, its embedding model fixed by the first write."""
+        """The space, its embedding model fixed by the first write; not yet where the model cannot
+        even tell its dimension."""
         if space.model is not None or self._embedder is None:
             return space
-        fixed = self._store.set_model(space, self._embedder.name, self._embedder.dimension)
+        try:
+            name, dimension = self._embedder.name, self._embedder.dimension
+        except EmbeddingMismatchError:
+            raise
+        except (EmbeddingError, ConfigurationError):  # told by the encoder, which met it before
+            return space
+        fixed = self._store.set_model(space, name, dimension)
         self.put(fixed)
         return fixed
 

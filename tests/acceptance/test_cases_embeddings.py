@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from cofire import AsyncMemory, Memory
-from cofire.errors import EmbeddingError, EmbeddingMismatchError
+from cofire.errors import (
+    CofireError,
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    MissingExtraError,
+)
+from cofire.models.minilm import MiniLM
 from cofire.types import Receipt
 from fakes import FailingEmbedder, LyingEmbedder, SlowEmbedder, StoppingEmbedder, StubEmbedder
 
@@ -256,8 +263,18 @@ def test_k_beyond_the_depth_of_a_profile(path: Path, profile: str) -> None:
 # i-06: the embedder is down when something is written
 
 
-def test_what_could_not_be_embedded_is_found_by_its_words(path: Path) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        EmbeddingError("the endpoint is down"),
+        ConfigurationError("the endpoint is down and refuses the key; set another"),
+        MissingExtraError("the endpoint is down; pip install it"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_could_not_be_embedded_is_found_by_its_words(path: Path, error: CofireError) -> None:
     embedder = FailingEmbedder()
+    embedder.error = error
     with Memory.open(path, embedder=embedder) as memory:
         receipt = memory.remember(["first thing", "second thing"])
         assert receipt.created == (True, True)
@@ -267,13 +284,91 @@ def test_what_could_not_be_embedded_is_found_by_its_words(path: Path) -> None:
         assert "the endpoint is down" in recall.warnings[0]
         assert memory.update(receipt.ids[1], content="second thing changed").version == 2
         assert not memory.get(receipt.ids[0]).embedded
-        with pytest.raises(EmbeddingError):
+        with pytest.raises(type(error)):
             memory.reembed()
         embedder.failing = False
         assert memory.reembed() == 2
         assert memory.get(receipt.ids[0]).embedded
         assert set(memory.recall("thing", profile="dense").ids) == set(receipt.ids)
         assert (memory.recall("first").warnings, memory.check()) == ((), [])
+
+
+def test_a_missing_model_is_told_once_and_words_go_on(path: Path) -> None:
+    with Memory.open(path, embedder=MiniLM(weights=path / "missing.onnx")) as memory:
+        receipt = memory.remember(["first thing", "the first text " * 300])
+        assert receipt.created == (True, True)
+        (warning,) = receipt.warnings
+        assert "cannot be read" in warning
+        assert "pip install" in warning
+        assert "cofire reembed" in warning
+        recall = memory.recall("first thing")
+        assert recall.ids[0] == receipt.ids[0]
+        assert "pip install" in recall.warnings[0]
+        assert memory.stats().spaces[0].pending > 2
+        assert memory.check() == []
+
+
+def test_an_import_says_what_it_could_not_embed(path: Path, tmp_path: Path) -> None:
+    embedder = FailingEmbedder()
+    embedder.error = ConfigurationError("the key is refused; set another")
+    (tmp_path / "notes").mkdir()
+    note = tmp_path / "notes" / "a.md"
+    lines = tmp_path / "m.jsonl"
+    lines.write_text('{"content": "a message"}\n')
+    note.write_text("a note")
+    with Memory.open(path, embedder=embedder) as memory:
+        for source in (note.parent, lines):
+            report = memory.import_(source)
+            assert (report.imported, report.noted) == (1, 1)
+            assert "the key is refused; set another" in str(report.problems[0])
+        note.write_text("another note")
+        report = memory.import_(note.parent)
+        assert (report.updated, report.noted) == (1, 1)
+        memory.export(tmp_path / "all.jsonl")
+    with Memory.open(tmp_path / "other.db", embedder=embedder) as memory:
+        report = memory.import_(tmp_path / "all.jsonl")
+        assert (report.imported, report.noted) == (2, 1)
+        assert len(memory.recall("note message")) == 2
+
+
+def test_a_model_that_cannot_tell_its_dimension_yet(path: Path) -> None:
+    class Shy(FailingEmbedder):
+        """Learns its dimension, and with it its name, from the first answer."""
+
+        @property
+        def name(self) -> str:
+            return f"shy:{self.dimension}"
+
+        @name.setter
+        def name(self, value: str) -> None: ...
+
+        @property
+        def dimension(self) -> int:
+            if self.failing:
+                raise self.error
+            return 8
+
+        @dimension.setter
+        def dimension(self, value: int) -> None: ...
+
+    embedder = Shy()
+    embedder.error = ConfigurationError("HTTP 401: set the key")
+    with Memory.open(path, embedder=embedder) as memory:
+        receipt = memory.remember("first thing")
+        assert "set the key" in receipt.warnings[0]
+        embedder.failing = False
+        assert memory.reembed() == 1
+        assert memory.recall("first", profile="dense").ids == receipt.ids
+
+
+def test_another_model_is_never_only_a_warning(path: Path) -> None:
+    embedder = FailingEmbedder()
+    embedder.error = EmbeddingMismatchError("another model answers there")
+    with Memory.open(path, embedder=embedder) as memory:
+        for call in (lambda: memory.remember("x"), lambda: memory.recall("x")):
+            with pytest.raises(EmbeddingMismatchError):
+                call()
+        assert memory.stats().items == 0
 
 
 # i-02: a slow embedder stops nobody else

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from cofire.errors import (
     StoreError,
 )
 from cofire.types import LinkType, Message, new_uuid7
-from fakes import FailingEmbedder
+from fakes import FailingEmbedder, StubEmbedder
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 
@@ -497,3 +498,94 @@ def test_redaction_comes_before_everything(path: Path) -> None:
         memory.export(path.parent / "out.jsonl")
     for file in path.parent.iterdir():
         assert b"hunter2" not in file.read_bytes(), file.name
+
+
+def test_redaction_holds_for_what_an_export_brings(path: Path, tmp_path: Path) -> None:
+    def redact(text: str) -> str:
+        return text.replace("hunter2", "[password]")
+
+    long = "They met at the harbour and spoke of boats. " * 40
+    with Memory.open(path, embedder="hashing:64") as memory:
+        ids = memory.remember(
+            [
+                {"content": "my password is hunter2", "key": "hunter2 is an identifier here"},
+                {"content": "a title", "title": "hunter2", "speaker": "hunter2"},
+                {"content": "tags", "tags": ["hunter2", "t"], "session": "hunter2"},
+                {"content": "data", "metadata": {"hunter2": {"hunter2": ["hunter2", 1]}}},
+                {"content": f"{long}hunter2. {long}", "session": "s"},
+                {"content": f"{long}{long}", "title": "hunter2", "session": "s"},
+                {"content": "it was hunter2", "title": "hunter2"},
+                {"content": "nothing to hide", "title": "plain", "tags": ["t"], "key": "k"},
+            ],
+            time="2026-03-10",
+        ).ids
+        memory.update(ids[6], content="it is gone", title="now")
+        memory.link(ids[0], ids[7], strength=0.25)
+        memory.recall("where is hunter2?")
+        memory.export(tmp_path / "all.jsonl")
+        before = {item.id: item for item in memory.list()}
+    other = tmp_path / "other" / "m.db"
+    with Memory.open(other, embedder="hashing:64", redact=redact) as memory:
+        report = memory.import_(tmp_path / "all.jsonl")
+        assert (report.read, report.imported, report.dropped) == (8, 8, 0)
+        assert {item.id for item in memory.list()} == set(ids)
+        items = [memory.get(id) for id in ids]
+        assert items[0].content == "my password is [password]"
+        assert (items[1].title, items[1].speaker) == ("[password]", "[password]")
+        assert (items[2].tags, items[2].session) == (("[password]", "t"), "[password]")
+        # Keys and the names of metadata are identifiers; they are left alone.
+        assert items[0].key == "hunter2 is an identifier here"
+        assert items[3].metadata == {"hunter2": {"hunter2": ["[password]", 1]}}
+        assert "[password]" in items[4].content
+        assert (items[6].content, items[6].version) == ("it is gone", 2)
+        (former,) = memory.history(ids[6])
+        assert (former.content, former.title) == ("it was [password]", "[password]")
+        for item in items:
+            was = before[item.id]
+            assert (item.time, item.recorded, item.updated, item.embedded, item.kind) == (
+                was.time, was.recorded, was.updated, True, was.kind
+            )  # fmt: skip
+        assert items[7] == replace(before[ids[7]], number=items[7].number)
+        assert [link.strength for link in memory.links(ids[0])] == [0.25]
+        found = memory.recall("which password", profile="lexical", k=20).ids
+        assert set(found) == {ids[0], ids[1], ids[4], ids[5]}
+        assert memory.recall("tags", tags="hunter2").ids == ()
+        assert memory.recall("tags", tags="[password]").ids == (ids[2],)
+        assert memory.stats().spaces[0].pending == 0
+        assert memory.check() == []
+        memory.export(tmp_path / "other" / "again.jsonl")
+    plain = (tmp_path / "other" / "again.jsonl").read_text()
+    allowed = ('"key":"hunter2 is an identifier here"', '"hunter2":')
+    for mark in allowed:
+        plain = plain.replace(mark, "")
+    assert "hunter2" not in plain
+
+
+def test_redaction_leaves_an_export_without_secrets_as_it_was(path: Path, tmp_path: Path) -> None:
+    embedder = StubEmbedder()
+    with Memory.open(path, embedder=embedder) as memory:
+        memory.remember(["one", "two " * 300], session="s", tags=["t"])
+        memory.export(tmp_path / "all.jsonl")
+    wanted = (tmp_path / "all.jsonl").read_text().splitlines()[1:-1]
+    for redact in (None, lambda text: text.replace("hunter2", "")):
+        other = StubEmbedder()
+        store = tmp_path / f"{redact is None}.db"
+        with Memory.open(store, embedder=other, redact=redact) as memory:
+            memory.import_(tmp_path / "all.jsonl")
+            assert other.calls == []  # the vectors are taken over
+            memory.export(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_text().splitlines()[1:-1] == wanted
+
+
+def test_an_export_of_which_redaction_leaves_nothing(path: Path, tmp_path: Path) -> None:
+    with Memory.open(path, embedder="hashing:64") as memory:
+        one, two = memory.remember(["hunter2", "keep me"], session="s").ids
+        memory.export(tmp_path / "all.jsonl")
+    with Memory.open(
+        tmp_path / "o.db", embedder="hashing:64", redact=lambda text: text.replace("hunter2", "")
+    ) as memory:
+        report = memory.import_(tmp_path / "all.jsonl")
+        assert (report.imported, report.dropped) == (1, 1)
+        assert one in str(report.problems[0])
+        assert [item.id for item in memory.list()] == [two]
+        assert memory.check() == []

@@ -111,7 +111,6 @@ def _tokens_of_everything(memory: Memory, count: int) -> int:
     )
 
 
-
 def _data(name: str) -> str:
     return (resources.files("cofire.cli") / "data" / name).read_text(encoding="utf-8")
 

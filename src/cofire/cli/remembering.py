@@ -146,20 +146,31 @@ def import_(
         ),
     ] = None,
     into: Into = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="Refuse a PATH outside this folder; documents are known by their path within it. "
+            "Default: PATH itself, or the folder it is in.",
+        ),
+    ] = None,
 ) -> int:
     """Import conversations, messages, documents or an export.
 
-    Importing the same again adds nothing. The report says what was read, what was new, and what
-    could not be used and why; the exit code is 1 if there were records and none could be used.
+    Importing the same again adds nothing; a document that was edited or moved updates its memory.
+    The report says what was read, what was new, and what could not be used and why; the exit code
+    is 1 if there were records and none could be used.
     """
     with (
         opened(common, create=True, projects=(into,) if into else ()) as memory,
         progress("Importing", quiet=common.json) as bar,
     ):
         source = sys.stdin.buffer if path == "-" else path
-        report = memory.import_(source, format=format, project=into, progress=bar)
+        report = memory.import_(source, format=format, project=into, root=root, progress=bar)
     if common.json:
         print_json(report)
     else:
         print_report(report)
-    return 1 if report.dropped and not report.imported and not report.known else 0
+    used = report.imported + report.updated + report.known
+    return 1 if report.dropped and not used else 0

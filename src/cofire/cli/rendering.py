@@ -147,6 +147,7 @@ def print_report(report: ImportReport) -> None:
     """What an import did, and the reasons for what it did not."""
     counts = [
         (report.imported, "imported"),
+        (report.updated, "updated"),
         (report.known, "known before"),
         (report.skipped, "empty, skipped"),
         (report.dropped, "could not be used"),

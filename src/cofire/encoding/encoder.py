@@ -22,7 +22,7 @@ from cofire.encoding.statements import statements
 from cofire.encoding.terms import canonical_json, facet, pack_facets, pack_terms
 from cofire.encoding.text import fold, sanitise, sanitise_value
 from cofire.encoding.timestamps import parse_time
-from cofire.errors import EmbeddingError, InputError
+from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError, InputError
 from cofire.models import Embedder
 from cofire.store.records import NewItem, NewSegment
 from cofire.types import INTERNAL_KINDS, EventTime, Kind, Message, new_uuid7, to_micros
@@ -70,6 +70,11 @@ class Encoder:
         """The same encoder for another model."""
         return Encoder(embedder, redact=self._redact)
 
+    @property
+    def redacts(self) -> bool:
+        """Whether there is a redaction hook."""
+        return self._redact is not None
+
     def clean(self, text: str) -> str:
         """A text as it may be kept: redacted, then sanitised."""
         if self._redact is not None:
@@ -85,16 +90,21 @@ class Encoder:
         counts wordpieces (the space's embedder, also where vectors are off). `first` is the
         place of the first message among all that the caller gave.
 
-        Raises InputError naming the message that cannot be used. A failing embedder does not
-        lose the text: the items are marked pending and a warning says so.
+        Raises InputError naming the message that cannot be used. An embedder that fails, or whose
+        model or key is missing, does not lose the text: the items are marked pending and a warning
+        says so. Only another model than the store's is refused (EmbeddingMismatchError).
         """
         checked = [self._checked(message, place) for place, message in enumerate(messages, first)]
-        pieces = [_pieces(message.content, counter) for message in checked]
+        return self.derive(checked, now=now, counter=counter)
+
+    def derive(self, messages: Sequence[Message], *, now: datetime, counter: Embedder) -> Encoded:
+        """As `encode`, for messages that are checked and cleaned already."""
+        pieces = [_pieces(message.content, counter) for message in messages]
         texts = [statements(part.text) for parts in pieces for part in parts]
         vectors, warnings = self._vectors(texts)
         items = []
         at = 0
-        for message, parts in zip(checked, pieces, strict=True):
+        for message, parts in zip(messages, pieces, strict=True):
             items.append(_item(message, parts, vectors[at : at + len(parts)], now))
             at += len(parts)
         return Encoded(items=tuple(items), warnings=warnings)
@@ -105,7 +115,9 @@ class Encoder:
             return [None] * len(texts), ()
         try:
             embedded = self._embedder.embed_passages(texts)
-        except EmbeddingError as exc:
+        except EmbeddingMismatchError:
+            raise
+        except (EmbeddingError, ConfigurationError) as exc:
             return [None] * len(texts), (
                 f"{len(texts)} texts were stored without vectors and can be found by their words "
                 f"only, because embedding failed ({exc}); `cofire reembed` adds them later",
@@ -123,11 +135,13 @@ class Encoder:
 
     def _checked(self, message: Message, place: int) -> Message:
         try:
-            return _validated(self._cleaned(message))
+            return _validated(self.cleaned(message))
         except InputError as exc:
             raise InputError(f"message {place}: {exc}") from exc
 
-    def _cleaned(self, message: Message) -> Message:
+    def cleaned(self, message: Message) -> Message:
+        """A message as it may be kept: every text of it but the key and the names of metadata
+        redacted, then sanitised. Raises InputError for what is no text."""
         _check_texts(message)
         name = self._optional
         return replace(
@@ -166,6 +180,8 @@ def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata as it is stored and compared: JSON with every text sanitised. Raises InputError."""
     if not isinstance(metadata, Mapping):
         raise InputError(f"metadata must be a mapping, not {type(metadata).__name__}")
+    if not metadata:
+        return {}
     cleaned: dict[str, Any] = sanitise_value(dict(metadata))
     if len(cleaned) != len(metadata):
         raise InputError("two metadata keys are the same without NUL and lone surrogates")
@@ -217,7 +233,8 @@ def _validated(message: Message) -> Message:
         raise InputError(
             f"importance must be a whole number from 1 to 10, not {message.importance}"
         )
-    return replace(message, kind=_kind(message.kind))
+    kind = _kind(message.kind)
+    return message if message.kind is kind else replace(message, kind=kind)
 
 
 def _kind(kind: Kind | str) -> Kind:

@@ -174,10 +174,8 @@ def _names(text: str, language: str | None) -> Iterator[Concept]:
     # Most words are lower case and need not be looked at; an elision may hide a capital.
     words: dict[int, _Word] = {}
     for index, match in enumerate(matches):
-        start = match.start()
-        if text[start].isupper() or (
-            "'" in match.group() and match.group() != match.group().lower()
-        ):
+        written = match[0]
+        if written[0].isupper() or ("'" in written and written != written.lower()):
             word = _word(text, match)
             if word.capital:
                 words[index] = word

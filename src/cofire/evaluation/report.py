@@ -18,7 +18,8 @@ def render(result: Result) -> str:
     key = "corrected key" if result.corrected else "published key"
     lines = [
         f"LoCoMo, {key}: {result.questions} questions of categories 1-4 with evidence "
-        f"({result.left_out} others left out). No language model.",
+        f"({result.left_out}",
+        "others left out). No language model.",
         _dropped(result),
         "",
         "Evidence recall@k, %: mean share of a question's evidence turns among the first k; all@k,",

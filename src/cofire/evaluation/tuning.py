@@ -1,8 +1,11 @@
 """Choosing a profile's constants without looking at what is scored.
 
-Leave one conversation out: on the others, for every point of a small grid of constants, fit the
-weights (`fitting`); keep the point that ranks their evidence best; score the conversation left out
-with it. No constant of the profile that is scored has seen the conversation's questions.
+Leave one conversation out: on the others, fit the weights (`fitting`) for the profile as it stands
+and with each other constant changed in turn; take the changes that rank their evidence better, fit
+again, and score the conversation left out with that. No weight and none of the constants of
+`alternatives` has seen the conversation's questions. What stays fixed is the form of the score: the
+set of terms, the shape of the window, the penalty of the fit; and `depth` and `cutoff`, which weigh
+speed and tokens against recall.
 """
 
 from __future__ import annotations
@@ -10,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import product
 from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 
 from cofire.dynamics.arrays import F64
-from cofire.dynamics.scoring import Bm25
 from cofire.evaluation.fitting import Example, fit_weights
 from cofire.errors import InputError
 from cofire.memory import Memory
@@ -26,7 +27,7 @@ from cofire.retrieval.profiles import Profile
 from cofire.types import Progress
 
 OBJECTIVE = (10, 30)
-"""The grid is judged by mean evidence recall at these k, on the conversations kept."""
+"""Constants are judged by mean evidence recall at these k, on the conversations kept."""
 
 
 class Questions(Protocol):
@@ -57,15 +58,17 @@ class Measured:
     wanted: int
 
 
-def grid(profile: Profile) -> Iterator[Profile]:
-    """Profiles that differ in the constants which are not weights."""
-    for k1, reach in product((0.9, 1.4), (1.0, 0.75)):
-        yield replace(
-            profile,
-            bm25=Bm25(k1=k1, b=profile.bm25.b),
-            window=_scaled(profile.window, reach),
-            even_window=_scaled(profile.even_window, reach),
-        )
+def alternatives(profile: Profile) -> Iterator[tuple[str, Profile]]:
+    """The profile with one of its constants changed at a time: what is tried besides weights."""
+    turn, session = profile.bm25, profile.session_bm25
+    yield "k1", replace(profile, bm25=replace(turn, k1=turn.k1 * 1.5))
+    yield "b", replace(profile, bm25=replace(turn, b=turn.b * 1.5))
+    yield "session k1", replace(profile, session_bm25=replace(session, k1=session.k1 * 1.5))
+    yield "session b", replace(profile, session_bm25=replace(session, b=session.b * 0.5))
+    yield "reach", replace(profile, window=_scaled(profile.window, 0.75))
+    yield "seeds", replace(profile, seeds=profile.seeds * 2)
+    yield "fan", replace(profile, fan=profile.fan * 2)
+    yield "days after", replace(profile, days_after=profile.days_after * 2)
 
 
 def _scaled(window: Mapping[int, float], reach: float) -> Mapping[int, float]:
@@ -105,6 +108,54 @@ def _recall(one: Measured, weights: F64) -> float:
     return float(np.mean([np.count_nonzero(ranks < k) / one.wanted for k in OBJECTIVE]))
 
 
+class _Bank:
+    """Measurements by profile constants and conversation, each made once."""
+
+    def __init__(self, benches: Sequence[Questions], told: Progress | None) -> None:
+        self._benches = benches
+        self._told = told
+        self._known: dict[tuple[object, ...], list[Measured]] = {}
+
+    def of(self, profile: Profile, kept: Sequence[int]) -> list[Measured]:
+        """Every question of the conversations `kept`."""
+        return [one for index in kept for one in self._measured(profile, index)]
+
+    def _measured(self, profile: Profile, index: int) -> list[Measured]:
+        key = (*_constants(profile), index)
+        if key not in self._known:
+            self._known[key] = measure(self._benches[index], profile)
+            if self._told is not None:
+                self._told(len(self._known), None)
+        return self._known[key]
+
+
+def _constants(profile: Profile) -> tuple[object, ...]:
+    """What of a profile decides the terms of candidates."""
+    return (
+        profile.bm25,
+        profile.session_bm25,
+        tuple(profile.window.items()),
+        profile.depth,
+        profile.seeds,
+        profile.fan,
+        profile.days_after,
+        frozenset(term for term in TERMS if profile.uses(term)),
+    )
+
+
+def _chosen(bank: _Bank, kept: Sequence[int], profile: Profile, name: str) -> Profile:
+    """The profile with every constant chosen on the conversations `kept`: each alternative that
+    ranks their evidence better is taken, then the weights are fitted."""
+    measured = bank.of(profile, kept)
+    start = goodness(fitted(profile, measured, name), measured)
+    point = profile
+    for constant, candidate in alternatives(profile):
+        tried = bank.of(candidate, kept)
+        if goodness(fitted(candidate, tried, name), tried) > start:
+            point = dict(alternatives(point))[constant]
+    return fitted(point, bank.of(point, kept), name)
+
+
 def cross_validated(
     benches: Sequence[Questions], profile: Profile, told: Progress | None = None
 ) -> list[Fold]:
@@ -112,28 +163,17 @@ def cross_validated(
     two conversations."""
     if len(benches) < 2:
         raise InputError("leaving one conversation out needs a file with at least two")
-    points = list(grid(profile))
-    best: list[tuple[float, Profile]] = [(-1.0, profile)] * len(benches)
-    for step, point in enumerate(points):
-        measured = [measure(bench, point) for bench in benches]
-        for left_out in range(len(benches)):
-            kept = [one for index, some in enumerate(measured) if index != left_out for one in some]
-            candidate = fitted(point, kept, f"{profile.name} without conversation {left_out}")
-            value = goodness(candidate, kept)
-            if value > best[left_out][0]:
-                best[left_out] = (value, candidate)
-        if told is not None:
-            told(step + 1, len(points))
-    return [Fold(left_out=index, profile=chosen) for index, (_, chosen) in enumerate(best)]
+    bank = _Bank(benches, told)
+    folds = []
+    for left_out in range(len(benches)):
+        kept = [index for index in range(len(benches)) if index != left_out]
+        name = f"{profile.name} without conversation {left_out}"
+        folds.append(Fold(left_out=left_out, profile=_chosen(bank, kept, profile, name)))
+    return folds
 
 
-def best_on_all(benches: Sequence[Questions], profile: Profile) -> Profile:
-    """The grid point and weights that fit every conversation: what a release ships."""
-    chosen: tuple[float, Profile] = (-1.0, profile)
-    for point in grid(profile):
-        measured = [one for bench in benches for one in measure(bench, point)]
-        candidate = fitted(point, measured, profile.name)
-        value = goodness(candidate, measured)
-        if value > chosen[0]:
-            chosen = (value, candidate)
-    return chosen[1]
+def best_on_all(
+    benches: Sequence[Questions], profile: Profile, told: Progress | None = None
+) -> Profile:
+    """The constants chosen on every conversation: what a release ships."""
+    return _chosen(_Bank(benches, told), range(len(benches)), profile, profile.name)

@@ -326,9 +326,19 @@ class ActiveGraph:
         Cosines are rounded to 1e-6, ties go by uid. Only rows of `mask` (all rows, boolean) and
         only rows with a vector. A zero or non-finite query finds nothing.
         """
+        rows, cosines, _, _ = self.dense_with_rest(query, mask, top)
+        return rows, cosines
+
+    def dense_with_rest(
+        self, query: Floats, mask: Bool | None = None, top: int = 300
+    ) -> tuple[Rows, F64, Rows, F64]:
+        """As `dense`; then the other rows whose cosines were computed on the way, in any order,
+        and these cosines, which need not be computed again."""
         unit_query = as_unit(query, self.dimension)
         if unit_query is None or top <= 0 or not self.items:
-            return np.empty(0, np.intp), np.empty(0, np.float64)
+            none: Rows = np.empty(0, np.intp)
+            nothing = np.empty(0, np.float64)
+            return none, nothing, none, nothing
         return self._dense_view().search(unit_query, mask, top)
 
     def similarity(self, rows: Indices, query: Floats) -> F64:

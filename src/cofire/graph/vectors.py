@@ -106,8 +106,9 @@ class DenseView:
         """Cosine of `rows` to a query of unit length, rounded to 1e-6; 0 without a vector."""
         return round_scores(dot_products(self.stored, unit_query, rows))
 
-    def search(self, unit_query: F64, mask: Bool | None, top: int) -> tuple[Rows, F64]:
-        """The `top` rows most similar to a query of unit length, best first, with their cosines."""
+    def search(self, unit_query: F64, mask: Bool | None, top: int) -> tuple[Rows, F64, Rows, F64]:
+        """The `top` rows most similar to a query of unit length, best first, and their cosines;
+        then the other rows whose cosines were computed on the way, in any order, and these."""
         allowed = _both(self.usable, mask)
         if allowed is not None:
             count = int(np.count_nonzero(allowed))
@@ -120,15 +121,17 @@ class DenseView:
             rows = best_positions(scores, max(RESCORE_MIN, RESCORE_FACTOR * top))
         else:
             kept = best_positions(scores, top)
-            if not len(kept):
-                return kept, np.empty(0, np.float64)
-            rows = np.flatnonzero(scores >= scores[kept].min() - np.float32(_MARGIN))
+            rows = kept
+            if len(kept):
+                rows = np.flatnonzero(scores >= scores[kept].min() - np.float32(_MARGIN))
         return self._ranked(rows, unit_query, top)
 
-    def _ranked(self, rows: Rows, unit_query: F64, top: int) -> tuple[Rows, F64]:
+    def _ranked(self, rows: Rows, unit_query: F64, top: int) -> tuple[Rows, F64, Rows, F64]:
         scores = self.similarity(rows, unit_query)
-        every = top_k(scores, self.high[rows], self.low[rows], top)
-        return rows[every], scores[every]
+        best = top_k(scores, self.high[rows], self.low[rows], top)
+        rest = np.ones(len(rows), np.bool_)
+        rest[best] = False
+        return rows[best], scores[best], rows[rest], scores[rest]
 
     def _scan(self, unit_query: F64) -> F32:
         query: F32 = unit_query.astype(np.float32)

@@ -2,21 +2,24 @@
 
 A document's key is its path relative to the chosen folder, in one spelling whatever the
 separator, Unicode form or case, so that a file system's habits make no second copy. Its metadata
-hold `path` (as found, with "/") and `digest` (of the text), by which a moved file can be known.
+say where it was found and what it said: `path` (relative, with "/"), `file` (absolute) and
+`digest` (of its text, title, tags and date), by which an edited or moved file can be known.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from cofire.encoding.text import sanitise
 from cofire.encoding.timestamps import parse_time
-from cofire.errors import FormatError, InputError
-from cofire.interchange.files import decoded, existing, files_under
+from cofire.errors import FormatError, InputError, NotFoundError
+from cofire.interchange.files import decoded, existing, files_under, inside
 from cofire.interchange.report import Action, Problem
 from cofire.types import Message, TimeLike
 
@@ -24,6 +27,9 @@ MARKDOWN = frozenset({".md", ".markdown"})
 SUFFIXES = MARKDOWN | {".txt", ".text"}
 MAX_BYTES = 32 * 1024 * 1024
 """Larger files are dropped: nobody reads a text of that size as one memory."""
+MAX_KEY = 800
+"""Characters of a path in a key; of a longer one the end is a hash."""
+MAX_TITLE = 1_000
 
 _FENCE = "---"
 _FIELD = re.compile(r"(?P<name>[A-Za-z][\w -]*?)\s*:(?:\s+(?P<value>.*?))?\s*")
@@ -31,24 +37,49 @@ _HEADING = re.compile(r" {0,3}#\s+(?P<title>.*?)(?:\s+#+)?\s*")
 _DATES = ("created", "date")
 
 
-def read(path: str | Path) -> Iterator[Message | Problem]:
+def chosen_folder(path: str | Path, root: str | Path | None = None) -> Path:
+    """The folder, resolved, within which the documents of `path` have their identity: `root`, or
+    the folder itself, or that of the one file.
+
+    Raises NotFoundError, and InputError where `path` (links followed) lies outside `root`.
+    """
+    if root is None:
+        source = existing(path)
+        return source.resolve() if source.is_dir() else source.parent.resolve()
+    folder = existing(root)
+    if not folder.is_dir():
+        raise InputError(f"the root {str(root)!r} is a file; name a folder")
+    try:
+        source = existing(path)
+    except NotFoundError:  # what is outside is not even told to be missing
+        inside(folder, Path(str(path).replace("\\", "/")).absolute())
+        raise
+    inside(folder, source.absolute())
+    return folder.resolve()
+
+
+def read(path: str | Path, root: str | Path | None = None) -> Iterator[Message | Problem]:
     """The documents of a folder (hidden ones left out), or the one document of a file.
 
-    In a folder an unusable file is reported and the others are read. Raises NotFoundError, and
-    FormatError if a single file is not UTF-8.
+    In a folder an unusable file is reported and the others are read. Raises NotFoundError,
+    InputError for a path outside `root`, and FormatError if a single file is not UTF-8.
     """
+    base = chosen_folder(path, root)
     source = existing(path)
     if not source.is_dir():
-        yield from _file(source, source.name)
+        named = source.parent.resolve() / source.name  # a link keeps its own name
+        yield from _file(named if named.is_relative_to(base) else source.resolve(), base)
         return
-    base = source.resolve()
-    for found in files_under(base, SUFFIXES):
+    for found in files_under(source, SUFFIXES):
         if isinstance(found, Problem):
             yield found
             continue
         where = found.relative_to(base).as_posix()
+        if found.exists() and not found.is_file():
+            yield Problem(where=where, reason="it is no regular file")
+            continue
         try:
-            yield from _file(found, where)
+            yield from _file(found, base)
         except FormatError as exc:
             yield Problem(where=where, reason=str(exc))
         except OSError as exc:
@@ -68,12 +99,31 @@ def read_stream(stream: IO[bytes], name: str) -> Iterator[Message | Problem]:
     yield Message(content=text, key=f"text:{_digest(text)}")
 
 
-def document_key(path: str) -> str:
-    """The key of a document by its path relative to the chosen folder."""
-    return "document:" + unicodedata.normalize("NFC", path.replace("\\", "/")).casefold()
+def document_key(path: str, own: str = "") -> str:
+    """The key of a document by its path relative to the chosen folder.
+
+    `own` (its absolute path) makes it the key of that very file, for when the plain key is that
+    of another one: in another folder, or beside it with a name that differs in case only.
+    """
+    spelled = unicodedata.normalize("NFC", sanitise(path).replace("\\", "/")).casefold()
+    if len(spelled) > MAX_KEY:
+        spelled = f"{spelled[:MAX_KEY]}#{_digest(spelled)}"
+    return f"document:{spelled}" + (f"#{_digest(own)}" if own else "")
 
 
-def _file(path: Path, where: str) -> Iterator[Message | Problem]:
+def same_path(one: str, other: str) -> bool:
+    """Whether two paths are written alike, in whatever Unicode form and with either separator."""
+    spelled = [unicodedata.normalize("NFC", path.replace("\\", "/")) for path in (one, other)]
+    return spelled[0] == spelled[1]
+
+
+def digest_of(content: str, *others: object) -> str:
+    """A hash of what a document says of itself, not of where it lies: its text, and `others`."""
+    return _digest(json.dumps([content, *others], ensure_ascii=True, separators=(",", ":")))
+
+
+def _file(path: Path, base: Path) -> Iterator[Message | Problem]:
+    where = path.relative_to(base).as_posix()
     if path.stat().st_size > MAX_BYTES:
         yield Problem(where=where, reason=f"it is larger than {MAX_BYTES:,} bytes")
         return
@@ -82,21 +132,25 @@ def _file(path: Path, where: str) -> Iterator[Message | Problem]:
     if not body.strip():
         yield Problem(where=where, reason="it is empty", action=Action.SKIPPED)
         return
-    title = fields.get("title")
-    if title is None and path.suffix.lower() in MARKDOWN:
-        title = _heading(body)
     time: TimeLike | None = None
     for name in _DATES:
         if time is None and name in fields:
             time, reason = _time(name, fields[name])
             if reason:
                 yield Problem(where=where, reason=reason, action=Action.REPAIRED)
+    told = fields.get("title", "")[:MAX_TITLE]
+    heading = _heading(body)[:MAX_TITLE] if path.suffix.lower() in MARKDOWN else ""
+    tags = _tags(fields.get("tags", ""))
     yield Message(
         content=body,
-        title=title or path.stem,
+        title=told or heading or path.stem,
         time=time,
-        tags=_tags(fields.get("tags", "")),
-        metadata={"path": where, "digest": _digest(body)},
+        tags=tags,
+        metadata={
+            "path": where,
+            "file": path.as_posix(),
+            "digest": digest_of(body, told, tags, time),
+        },
         key=document_key(where),
     )
 
@@ -154,15 +208,15 @@ def _tags(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-def _heading(body: str) -> str | None:
-    """The first heading of level 1, unless code comes before it."""
+def _heading(body: str) -> str:
+    """The first heading of level 1, unless code comes before it; "" without one."""
     for line in body.splitlines():
         if line.lstrip().startswith(("```", "~~~")):
-            return None
+            return ""
         match = _HEADING.fullmatch(line)
         if match is not None and match["title"]:
             return str(match["title"])
-    return None
+    return ""
 
 
 def _digest(text: str) -> str:

@@ -46,15 +46,21 @@ def files_under(root: Path, suffixes: frozenset[str]) -> Iterator[Path | Problem
     """Files below a folder with one of the suffixes (lower case), in a stable order.
 
     Hidden files and folders (.git, .obsidian, .trash) are left out. A link that leads outside
-    the folder is reported and not followed.
+    the folder is reported and not followed; nor is a link to a folder within it.
     """
     base = root.resolve()
     for folder, folders, names in os.walk(base):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        wanted = [
+            name
+            for name in names
+            if not name.startswith(".") and Path(name).suffix.lower() in suffixes
+        ]
+        for name in sorted(links) + sorted(wanted):
             path = Path(folder, name)
-            if name.startswith(".") or path.suffix.lower() not in suffixes:
-                continue
+            if name in links and path.resolve().is_relative_to(base):
+                continue  # its files are met where they are
             if path.resolve().is_relative_to(base):
                 yield path
             else:

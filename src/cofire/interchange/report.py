@@ -42,14 +42,16 @@ class Problem:
 class ImportReport:
     """Counts of one import, filled while it runs.
 
-    `read` records were found, of which `imported` were new, `known` had been imported before,
-    `skipped` were empty and `dropped` could not be used. `repaired` counts changes, and may
-    count one record twice. `problems` has the first `MAX_DETAILS` of them in the order met.
+    `read` records were found, of which `imported` were new, `updated` are documents edited or
+    moved since they were imported, `known` had been imported before, `skipped` were empty and
+    `dropped` could not be used. `repaired` counts changes, and may count one record twice.
+    `problems` has the first `MAX_DETAILS` of them in the order met.
     """
 
     source: str
     read: int = 0
     imported: int = 0
+    updated: int = 0
     known: int = 0
     skipped: int = 0
     dropped: int = 0
@@ -78,6 +80,12 @@ class ImportReport:
         self.dropped += 1
         if len(self.problems) < MAX_DETAILS:
             self.problems.append(Problem(where=where, reason=reason))
+
+    def note(self, reason: str) -> None:
+        """Say something about the whole import, once."""
+        problem = Problem(where=self.source, reason=reason, action=Action.NOTED)
+        if problem not in self.problems:
+            self.add(problem)
 
     def reasons(self, action: Action) -> list[str]:
         """Where and why, for one kind of action."""

@@ -21,7 +21,8 @@ FAN = 0.5
 class SharedConcepts:
     """Mentions of the concepts that seeds name: mention i says that candidate `at[i]` names
     concept `concept[i]` (0 …). Per concept: `best` and `second` energy of the seeds that name it,
-    `seed` who has the best, `fan` how many candidates name it."""
+    `seed` who has the best, `fan` how many candidates name it. What a concept gives is divided by
+    fan ** `exponent`."""
 
     at: I64
     concept: I64
@@ -29,18 +30,19 @@ class SharedConcepts:
     second: F64
     seed: I64
     fan: F64
+    exponent: float
 
     @classmethod
-    def of(cls, at: I64, concepts: U64, energy: F64) -> SharedConcepts:
+    def of(cls, at: I64, concepts: U64, energy: F64, exponent: float = FAN) -> SharedConcepts:
         """`at` (m,) candidates, `concepts` (m,) hashes, `energy` (c,) ≥ 0 of the candidates;
-        those above 0 are seeds."""
+        those above 0 are seeds. `exponent` ≥ 0: 1 is the full fan effect, 0 none."""
         mentioned = energy[at]
         named = np.unique(concepts[mentioned > 0.0])
         count = len(named)
         if not count:
             none = np.empty(0, np.int64)
             nothing = np.empty(0, np.float64)
-            return cls(none, none, nothing, nothing, none, nothing)
+            return cls(none, none, nothing, nothing, none, nothing, exponent)
         concept = np.minimum(named.searchsorted(concepts), count - 1)
         kept = named[concept] == concepts
         at, concept, mentioned = at[kept], concept[kept], mentioned[kept]
@@ -51,17 +53,17 @@ class SharedConcepts:
         follows = np.minimum(first + 1, len(ranked) - 1)
         second = np.where(fan > 1.0, mentioned[ranked[follows]], 0.0)
         best, seed = mentioned[ranked[first]], at[ranked[first]]
-        return cls(at, concept, best, second, seed, fan)
+        return cls(at, concept, best, second, seed, fan, exponent)
 
     def activation(self, count: int) -> F64:
         """What arrives at each of `count` candidates, (count,): Σ over its concepts of the
-        strongest other seed's energy / fan ** `FAN`. A seed never feeds itself."""
+        strongest other seed's energy / fan ** exponent. A seed never feeds itself."""
         return np.bincount(self.at, self._gifts(), minlength=count).astype(np.float64)
 
     def _gifts(self) -> F64:
         own = self.seed[self.concept] == self.at
         energy = np.where(own, self.second[self.concept], self.best[self.concept])
-        return energy / self.fan[self.concept] ** FAN
+        return energy / self.fan[self.concept] ** self.exponent
 
     def sources(self, candidate: int) -> list[tuple[int, float]]:
         """(seed, activation) of the concepts whose strongest seed is another candidate."""

@@ -14,7 +14,7 @@ from cofire import views
 from cofire.dynamics.arrays import F64, U64, Rows
 from cofire.dynamics.ranking import round_scores, top_k
 from cofire.encoding.terms import canonical_json, facet, term_hash
-from cofire.errors import EmbeddingError
+from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 from cofire.graph.masks import RowFilter, row_mask
 from cofire.models import Embedder
 from cofire.retrieval.features import TERMS, Candidates, find_candidates
@@ -226,7 +226,9 @@ class Recaller:
             )
         try:
             vector, good = self._embedder.embed_query(question.embedded)
-        except EmbeddingError as exc:
+        except EmbeddingMismatchError:
+            raise
+        except (EmbeddingError, ConfigurationError) as exc:
             return Asked(question=question, vector=None), (
                 f"this recall went by words only, because embedding the question failed: {exc}",
             )

@@ -58,10 +58,8 @@ TERMS: tuple[str, ...] = (
 """Every term a score can have, in the order of columns."""
 
 DAY = 86_400_000_000  # µs
-NEAR_BEFORE, NEAR_AFTER = 1 * DAY, 10 * DAY
+NEAR_BEFORE = 1 * DAY
 """People tell of a thing up to so long after it, seldom before."""
-SEEDS = 10
-"""Best anchors of each leg whose concepts are activated."""
 WIDEST_FAN = 30
 """A concept of more memories than this brings in no candidates: it says too little of each."""
 TEMPORAL = LINK_CODES["temporal"]
@@ -139,9 +137,13 @@ def find_candidates(
     "bm25", which needs the best of all spaces."""
     lexical = _lexical(graph, asked, profile, mask)
     dense_rows: Rows = np.empty(0, np.intp)
-    dense_sims = np.empty(0, np.float64)
+    scanned, cosines = dense_rows, np.empty(0, np.float64)
     if asked.vector is not None and profile.uses("similarity"):
-        dense_rows, dense_sims = graph.dense(asked.vector, mask, profile.depth)
+        dense_rows, best_cosines, rest, others = graph.dense_with_rest(
+            asked.vector, mask, profile.depth
+        )
+        scanned = np.concatenate([dense_rows, rest])
+        cosines = np.concatenate([best_cosines, others])
     lexical_rows, _ = best(
         lexical.scores,
         graph.column("uid_high"),
@@ -149,7 +151,7 @@ def find_candidates(
         profile.depth,
         rows=lexical.matched,
     )
-    seeds = np.unique(np.concatenate([dense_rows[:SEEDS], lexical_rows[:SEEDS]]))
+    seeds = np.unique(np.concatenate([dense_rows[: profile.seeds], lexical_rows[: profile.seeds]]))
     rows, before, after = _candidates(graph, (dense_rows, lexical_rows), seeds, mask, profile)
     place = np.full(graph.size + 1, -1, np.int32)  # the last entry is "no row"
     place[rows] = np.arange(len(rows), dtype=np.int32)
@@ -166,13 +168,13 @@ def find_candidates(
         idfs=lexical.idfs,
     )
     if len(rows):
-        _add_dense(found, asked, profile, (place[dense_rows], dense_sims))
+        _add_dense(found, asked, profile, (place[scanned], cosines))
         _add_lexical(found, lexical, profile)
         _add_people(found, asked, profile)
         _add_times(found, asked, profile)
         _add_priors(found, asked, profile)
         if profile.uses("concepts"):
-            _add_concepts(found, seeds, place)
+            _add_concepts(found, seeds, place, profile)
     return found
 
 
@@ -203,7 +205,7 @@ def _lexical(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | No
         kept = mask[rows]
         rows, counts, term = rows[kept], counts[kept], term[kept]
     gains = bm25_term(counts, graph.length_norms(profile.bm25)[rows], idfs[term], profile.bm25)
-    sums = np.bincount(rows, gains, minlength=graph.size)
+    sums: F64 = np.bincount(rows, gains, minlength=graph.size).astype(np.float64, copy=False)
     matched = np.flatnonzero(sums > 0.0)
     scores = sums[matched]
     return _Lexical(term, rows, counts, idfs, matched, scores, float(scores.max(initial=0.0)))
@@ -282,14 +284,16 @@ def _matches(lexical: _Lexical, place: I32, count: int) -> F64:
 
 
 def _add_dense(found: Candidates, asked: Asked, profile: Profile, known: tuple[I32, F64]) -> None:
-    """`known`: positions and similarities of the dense anchors."""
+    """`known`: positions (-1: no candidate) and cosines of the rows scanned."""
     if asked.vector is None or not profile.uses("similarity", *_DENSE):
         return
-    similarity = np.zeros(len(found.rows), np.float64)
-    similarity[known[0]] = known[1]
-    others = np.flatnonzero(~found.dense_anchor)
-    if len(others):
-        similarity[others] = found.graph.similarity(found.rows[others], asked.vector)
+    places, cosines = known
+    similarity = np.full(len(found.rows) + 1, np.nan)  # the last place is of no candidate
+    similarity[places] = cosines
+    similarity = similarity[:-1]
+    missing = np.flatnonzero(np.isnan(similarity))
+    if len(missing):
+        similarity[missing] = found.graph.similarity(found.rows[missing], asked.vector)
     columns = found.columns
     columns["similarity"] = similarity
     padded = np.append(similarity, 0.0)  # the last entry is that of no neighbour
@@ -407,7 +411,7 @@ def _add_times(found: Candidates, asked: Asked, profile: Profile) -> None:
         inside = (time >= start) & (time < end)
         # Ranges may be open, and time must not overflow on their far side.
         low = start - NEAR_BEFORE if start > -(2**62) else start
-        high = end + NEAR_AFTER if end < 2**62 else end
+        high = end + profile.days_after * DAY if end < 2**62 else end
         found.columns["in_range"] = (inside | told).astype(np.float64)
         found.columns["near_range"] = ((time >= low) & (time < high)).astype(np.float64)
 
@@ -440,7 +444,7 @@ def _flag(signals: NDArray[np.uint32], signal: Signal) -> F64:
     return flags
 
 
-def _add_concepts(found: Candidates, seeds: Rows, place: I32) -> None:
+def _add_concepts(found: Candidates, seeds: Rows, place: I32, profile: Profile) -> None:
     """Activation that arrives over shared concepts from the strongest anchors."""
     energy = np.zeros(len(found.rows), np.float64)
     where = place[seeds]
@@ -449,5 +453,5 @@ def _add_concepts(found: Candidates, seeds: Rows, place: I32) -> None:
         found.bm25[where] / found.best_bm25 if found.best_bm25 > 0.0 else 0.0,
     )
     at, concepts, _ = found.graph.concepts_of(found.rows)
-    found.shared = SharedConcepts.of(at, concepts, energy)
+    found.shared = SharedConcepts.of(at, concepts, energy, profile.fan)
     found.columns["concepts"] = found.shared.activation(len(found.rows))

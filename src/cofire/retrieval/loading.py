@@ -10,6 +10,7 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
+
 from cofire.errors import EmbeddingMismatchError, InputError
 from cofire.graph.active import ActiveGraph
 from cofire.graph.cache import GraphCache
@@ -75,11 +76,26 @@ class Graphs:
         path = self._store.sidecar(space)
         if path is not None and path.exists():
             loaded = load_sidecar(path, _key(space, dimension), projection)
-            if loaded.graph is not None:
+            if loaded.graph is not None and self._holds(space, loaded.graph):
                 self._saved[space.space_id] = loaded.graph.items
                 return loaded.graph
-            _log.info("sidecar not used", path=str(path), reason=loaded.reason)
+            reason = loaded.reason or "of another copy of the store"
+            _log.info("sidecar not used", path=str(path), reason=reason)
         return ActiveGraph.empty(dimension, projection)
+
+    def _holds(self, space: SpaceInfo, graph: ActiveGraph) -> bool:
+        """Whether the store holds the newest memory of a graph that was saved.
+
+        `restore` leaps ahead of every revision that was ever seen, so a sidecar from before it is
+        made anew. Somebody who puts an older copy of the file in the store's place does not: once
+        that has been written to, the sidecar would look merely old.
+        """
+        numbers = graph.column("number")
+        if not len(numbers):
+            return True
+        row = int(numbers.argmax())
+        stored = self._store.get(space, int(numbers[row]))
+        return stored is not None and stored.uid == graph.uid(row)
 
     def _dimension(self, space: SpaceInfo) -> int:
         if self._embedder is None:

@@ -47,7 +47,7 @@ CUTOFF = 6.0
 this leaves 24 of 30 memories and 1,190 of 1,480 wordpieces, for 0.2 points of evidence recall@30;
 making short memories rank higher costs three times as much for the same saving."""
 TURN_BM25 = Bm25(k1=0.9, b=0.4)
-SESSION_BM25 = Bm25(k1=1.2, b=0.6)
+SESSION_BM25 = Bm25(k1=1.8, b=0.6)
 WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.9, -2: 0.6, -3: 0.4, 1: 0.4})
 """What was said just before often names what a turn is about; what comes after seldom does."""
 EVEN_WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.8, 1: 0.8, -2: 0.5, 2: 0.5})
@@ -64,6 +64,9 @@ class Profile:
     speakers and not as words. `bm25`, `session_bm25`: constants for single memories and for
     whole sessions. `window`, `even_window`: what a term of the question counts, in [0, 1],
     where it occurs so many turns before (negative) or after the memory and not in itself.
+    `seeds`: best anchors of each leg whose concepts are activated; `fan`: what a concept gives
+    is divided by its fan to this power. `days_after`: people tell of a thing up to so many days
+    after it.
     """
 
     name: str
@@ -73,6 +76,9 @@ class Profile:
     take_names_out: bool = True
     bm25: Bm25 = TURN_BM25
     session_bm25: Bm25 = SESSION_BM25
+    seeds: int = 10
+    fan: float = 0.5
+    days_after: int = 20
     window: Mapping[int, float] = field(default_factory=lambda: WINDOW)
     even_window: Mapping[int, float] = field(default_factory=lambda: EVEN_WINDOW)
 
@@ -96,24 +102,24 @@ COFIRE = Profile(
     name="cofire",
     weights=MappingProxyType(
         {
-            "similarity": 5.11,
-            "spread_coverage": 3.78,
-            "similarity_before_2": 1.55,
-            "similarity_after": 1.41,
-            "similarity_after_2": 0.43,
-            "session_bm25": 1.55,
-            "session_similarity": 2.71,
-            "concepts": 1.08,
+            "similarity": 5.1,
+            "spread_coverage": 3.82,
+            "similarity_before_2": 1.53,
+            "similarity_after": 1.39,
+            "similarity_after_2": 0.42,
+            "session_bm25": 1.52,
+            "session_similarity": 2.7,
+            "concepts": 1.06,
             "speaker": 2.26,
             "speaker_first": 0.91,
-            "in_range": 2.67,
-            "near_range": 2.19,
+            "in_range": 2.72,
+            "near_range": 2.29,
             "time_for_when": 1.65,
             "name_for_who": 0.99,
             "question_only": -1.32,
             "asks": -0.3,
             "tells_time": 0.51,
-            "first_person": 0.47,
+            "first_person": 0.46,
         }
     ),
     cutoff=CUTOFF,

@@ -18,9 +18,10 @@ from cofire.store.records import (
     SpaceInfo,
     VersionRow,
 )
-from cofire.store.rows import item_from_row
+from cofire.store.rows import attribute_hashes, item_from_row, label_hash
 from cofire.store.schema import (
     accesses,
+    attributes,
     items,
     links,
     models,
@@ -194,12 +195,22 @@ LOCATE = Query(
         items.c.uid == bindparam("uid"),
     )
 )
-FIND_KEY = Query(
-    lambda _: select(items.c.number).where(
+FIND_KEYS = Query(
+    lambda flavour: select(items.c.number, items.c.key).where(
         items.c.tenant == bindparam("tenant"),
         items.c.space == bindparam("space"),
-        items.c.key_hash == bindparam("key_hash"),
-        items.c.key == bindparam("key"),
+        items.c.key_hash.in_(flavour.members("hashes")),
+    )
+)
+FIND_ATTRIBUTES = Query(
+    lambda flavour: (
+        select(attributes.c.number)
+        .where(
+            attributes.c.tenant == bindparam("tenant"),
+            attributes.c.space == bindparam("space"),
+            attributes.c.hash.in_(flavour.members("hashes")),
+        )
+        .order_by(attributes.c.number)
     )
 )
 HISTORY = Query(
@@ -363,6 +374,35 @@ def locate(
         if row is not None:
             return space, row[0]
     return None
+
+
+def find_keys(session: Session, space: SpaceInfo, keys: Sequence[str]) -> dict[str, ItemRow]:
+    """The items that have one of the callers' keys, by key."""
+    rows = session.all(
+        FIND_KEYS,
+        tenant=space.tenant_id,
+        space=space.space_id,
+        hashes=session.pack([label_hash("key", key) for key in keys]),
+    )
+    wanted = set(keys)  # two keys may have one hash
+    numbers = [number for number, key in rows if key in wanted]
+    return {row.key: row for row in fetch(session, space, numbers) if row.key is not None}
+
+
+def find_metadata(
+    session: Session, space: SpaceInfo, name: str, values: Sequence[str]
+) -> list[ItemRow]:
+    """The items whose metadata have one of the texts under a name, by number."""
+    hashes = [label for value in values for label in attribute_hashes({name: value})]
+    rows = session.all(
+        FIND_ATTRIBUTES,
+        tenant=space.tenant_id,
+        space=space.space_id,
+        hashes=session.pack(hashes),
+    )
+    found = fetch(session, space, [row[0] for row in rows])
+    wanted = set(values)  # two values may have one hash
+    return [row for row in found if str(row.metadata.get(name)) in wanted]
 
 
 def history(session: Session, space: SpaceInfo, number: int) -> list[VersionRow]:

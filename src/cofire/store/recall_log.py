@@ -94,7 +94,9 @@ class RecallLog:
         for space in {space.space_id: space for space, _ in batch}.values():
             if clock - self._purged.get(space.space_id, -PURGE_EVERY) >= PURGE_EVERY:
                 self._purged[space.space_id] = clock
-                newest = max(record.time for place, record in batch if place.space_id == space.space_id)
+                newest = max(
+                    record.time for place, record in batch if place.space_id == space.space_id
+                )
                 self._store.purge_recalls(space, newest - KEEP)
 
     def close(self) -> None:

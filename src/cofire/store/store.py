@@ -120,11 +120,19 @@ class Store:
             return writing.append(session, space, items, link_sessions=link_sessions)
 
     def update(
-        self, space: SpaceInfo, number: int, item: NewItem, *, now: int, seen: int | None = None
+        self,
+        space: SpaceInfo,
+        number: int,
+        item: NewItem,
+        *,
+        now: int,
+        seen: int | None = None,
+        key: str | None = None,
     ) -> Updated:
-        """Gives a memory new fields, keeping its former text; see `updating.update_item`."""
+        """Gives a memory new fields, and a new `key` if one is given, keeping its former text;
+        see `updating.update_item`."""
         with self._backend.writing() as session:
-            return updating.update_item(session, space, number, item, now=now, seen=seen)
+            return updating.update_item(session, space, number, item, now=now, seen=seen, key=key)
 
     def forget(self, space: SpaceInfo, numbers: Sequence[int]) -> int:
         """Deletes memories for good; returns how many there were. See `forgetting.forget`."""
@@ -184,6 +192,16 @@ class Store:
         """In which of the spaces, and as which number, a uid is stored."""
         with self._backend.reading() as session:
             return reading.locate(session, among, uid)
+
+    def find_keys(self, space: SpaceInfo, keys: Sequence[str]) -> dict[str, ItemRow]:
+        """The items that have one of the callers' keys, by key."""
+        with self._backend.reading() as session:
+            return reading.find_keys(session, space, keys)
+
+    def find_metadata(self, space: SpaceInfo, name: str, values: Sequence[str]) -> list[ItemRow]:
+        """The items whose metadata have one of the texts `values` under `name`, by number."""
+        with self._backend.reading() as session:
+            return reading.find_metadata(session, space, name, values)
 
     def history(self, space: SpaceInfo, number: int) -> list[VersionRow]:
         """An item's former texts, oldest first."""

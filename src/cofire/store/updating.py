@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from cofire.errors import NotFoundError, StoreBusyError
+from cofire.errors import KeyConflictError, NotFoundError, StoreBusyError
 from cofire.store.forgetting import recount_interaction, remove_rows
-from cofire.store.reading import get
+from cofire.store.reading import find_keys, get
 from cofire.store.records import ItemRow, NewItem, SpaceInfo
 from cofire.store.rows import (
     ATTRIBUTE_COLUMNS,
@@ -54,6 +54,17 @@ CHANGE_ITEM = Query(
             items.c.number == bindparam("at_number"),
         )
         .values({name: bindparam(f"new_{name}") for name in _CHANGED})
+    )
+)
+CHANGE_KEY = Query(
+    lambda _: (
+        update(items)
+        .where(
+            items.c.tenant == bindparam("in_tenant"),
+            items.c.space == bindparam("in_space"),
+            items.c.number == bindparam("at_number"),
+        )
+        .values(key=bindparam("new_key"), key_hash=bindparam("new_key_hash"))
     )
 )
 SEGMENTS = Query(
@@ -100,13 +111,16 @@ def update_item(
     *,
     now: int,
     seen: int | None = None,
+    key: str | None = None,
 ) -> Updated:
     """Gives the memory the fields of `item`, and keeps its former text as a version.
 
-    The uid, number, key, recorded time and use counts stay; `version` rises only if the content
-    or title changes. Segments whose places are unchanged keep their numbers and links; otherwise
-    they are replaced. `seen` is the row's revision that `item` was made from: an update never
-    undoes one that it does not know. Raises NotFoundError, InputError, ChangedMeanwhileError.
+    The uid, number, recorded time and use counts stay, and so does the key unless a new one is
+    given as `key` (the item's own is not looked at); `version` rises only if the content or title
+    changes. Segments whose places are unchanged keep their numbers and links; otherwise they are
+    replaced. `seen` is the row's revision that `item` was made from: an update never undoes one
+    that it does not know. Raises NotFoundError, InputError, KeyConflictError if another memory has
+    the key, ChangedMeanwhileError.
     """
     turn = take_turn(session, space, len(item.segments))
     here = {"tenant": turn.tenant, "space": turn.space}
@@ -115,6 +129,8 @@ def update_item(
         raise NotFoundError(f"{space.ref}: no memory with number {number}")
     if seen is not None and former.revision != seen:
         raise ChangedMeanwhileError(f"{space.ref}: memory {number} was changed meanwhile")
+    if key is not None and key != former.key:
+        _change_key(session, space, number, key)
     version = former.version
     if (former.content, former.title) != (item.content, item.title):
         kept = (*here.values(), number, version, former.content, former.title, now)
@@ -149,6 +165,19 @@ def update_item(
     _attach(session, turn, number, numbers, item)
     _move_between_sessions(session, turn, former, item)
     return Updated(revision=turn.revision, version=version)
+
+
+def _change_key(session: Session, space: SpaceInfo, number: int, key: str) -> None:
+    if find_keys(session, space, [key]):
+        raise KeyConflictError(f"{space.ref}: another memory has the key {key!r}")
+    session.run(
+        CHANGE_KEY,
+        in_tenant=space.tenant_id,
+        in_space=space.space_id,
+        at_number=number,
+        new_key=key,
+        new_key_hash=label_hash("key", key),
+    )
 
 
 def _change(session: Session, turn: Turn, row: Row, number: int, **decided: Any) -> None:
