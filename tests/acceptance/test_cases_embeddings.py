@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from cofire.errors import (
     MissingExtraError,
 )
 from cofire.models.minilm import MiniLM
+from cofire.retrieval.profiles import PROFILES
 from cofire.types import Receipt
 from fakes import FailingEmbedder, LyingEmbedder, SlowEmbedder, StoppingEmbedder, StubEmbedder
 
@@ -251,13 +253,12 @@ def test_k_larger_than_everything(path: Path, k: int, profile: str) -> None:
         assert len(memory.recall("noise", k, profile=profile)) == min(k, 100)
 
 
-@pytest.mark.xfail(reason="retrieval: recall is capped at Profile.depth (200) without a note")
-@pytest.mark.parametrize("profile", ["dense", "cofire", "lexical"])
-def test_k_beyond_the_depth_of_a_profile(path: Path, profile: str) -> None:
+@pytest.mark.parametrize("name", ["dense", "cofire", "lexical"])
+def test_k_beyond_the_depth_of_a_profile(path: Path, name: str) -> None:
+    profile = replace(PROFILES[name], cutoff=None)
     with Memory.open(path, embedder="hashing:64") as memory:
         memory.remember([f"noise {index}" for index in range(1000)])
-        recall = memory.recall("noise", 1000, profile=profile)
-        assert len(recall) == 1000 or recall.warnings
+        assert len(memory.recall("noise", 1000, profile=profile)) == 1000
 
 
 # i-06: the embedder is down when something is written

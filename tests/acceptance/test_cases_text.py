@@ -198,6 +198,9 @@ def test_filters_are_literal(memory: Memory, field: str) -> None:
         listed = {item.content for item in memory.list(**filters)}
         recalled = {hit.content for hit in memory.recall("plan", k=50, **filters)}
         assert (listed, recalled) == (wanted, wanted), text
+        asked_nothing = memory.recall("", k=50, **filters)
+        assert {hit.content for hit in asked_nothing} == wanted
+        assert asked_nothing.warnings
 
 
 def test_metadata_filters_know_types_apart(memory: Memory) -> None:

@@ -83,9 +83,6 @@ def test_words_sessions_and_neighbours(
             else similarity[at]
             for at, turn in enumerate(space)
         ],
-        "session_start": [
-            float(bool(turn.session) and last < 0) for turn, last in zip(space, before, strict=True)
-        ],
     }
     if query:
         weights = idfs(space, query)
@@ -96,9 +93,6 @@ def test_words_sessions_and_neighbours(
                 for turn in space
             ],
             "spread_coverage": spread_coverage(space, before, after, query, EVERYTHING.window),
-            "spread_coverage_even": spread_coverage(
-                space, before, after, query, EVERYTHING.even_window
-            ),
             "session_bm25": session_bm25(space, query, EVERYTHING),
         }
     for name, values in columns.items():
@@ -166,8 +160,8 @@ def test_a_profile_computes_the_same_terms_whatever_else_it_weighs(
     graph = graph_of(space)
     asked = Asked(question=question(tuple(sorted(words))), vector=np.asarray(vector, np.float32))
     every = find_candidates(graph, asked, EVERYTHING, None)
-    for term in ("similarity_before", "spread_coverage", "session_bm25", "length"):
-        weights = {"similarity": 1.0, "session_start": 1.0, term: 1.0}
+    for term in ("similarity_before", "spread_coverage", "session_bm25", "tells_time"):
+        weights = {"similarity": 1.0, "similarity_after": 1.0, term: 1.0}
         found = find_candidates(graph, asked, Profile(name="one", weights=weights), None)
         assert found.rows.tolist() == every.rows.tolist()
         assert (term in found.columns) == (term in every.columns)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -117,11 +118,20 @@ class StoreMachine(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.model)
-    @rule(data=st.data(), item=new_items())
-    def update(self, data: st.DataObject, item: NewItem) -> None:
+    @rule(data=st.data(), item=new_items(), key=few_keys)
+    def update(self, data: st.DataObject, item: NewItem, key: str | None) -> None:
         number = data.draw(st.sampled_from(sorted(self.model)))
         former = self.model[number]
-        self.store.update(self.space, number, item, now=5)
+        if key is not None and self.keys.get(key, number) != number:
+            with pytest.raises(KeyConflictError):
+                self.store.update(self.space, number, item, now=5, key=key)
+            return
+        self.store.update(self.space, number, item, now=5, key=key)
+        if key is not None:
+            if former["key"] is not None:
+                self.keys.pop(former["key"])
+            self.keys[key] = number
+            former["key"] = key
         if (former["content"], former["title"]) != (item.content, item.title):
             former["history"].append((former["content"], former["title"]))
         self._remember(number, item)

@@ -24,7 +24,6 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "bm25": "it has rare words of the question",
         "coverage": "it has many words of the question",
         "spread_coverage": "the question's words are in or around it",
-        "spread_coverage_even": "the question's words are in it or near it",
         "similarity_before": "the turn before it is close to the question",
         "similarity_before_2": "the turn two before it is close to the question",
         "similarity_after": "the turn after it is close to the question",
@@ -41,10 +40,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "question_only": "it only asks",
         "asks": "it asks something",
         "tells_time": "it tells of a time",
-        "names": "it has a name",
         "first_person": "the speaker tells of themselves",
-        "length": "how long it is",
-        "session_start": "it opens its conversation",
     }
 )
 """What each term of a score says of a memory; `cofire.retrieval.features.TERMS` has their names."""

@@ -21,7 +21,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from cofire.encoding.chunks import CACHED, Part, chunks, expand, expand_cached, long_terms
+from cofire.encoding.chunks import (
+    CACHED,
+    Expansion,
+    Part,
+    Piece,
+    chunks,
+    expand,
+    expand_cached,
+    known_words,
+    long_terms,
+)
 from cofire.encoding.language import MAX_CHARS, cached_lower, from_words, script_of
 from cofire.encoding.terms import pack_terms
 from cofire.encoding.text import aligned
@@ -66,15 +76,27 @@ class Analysis:
     @property
     def places(self) -> list[tuple[str, int, int]]:
         """`tokens` as plain tuples: quicker, for each memory that is stored."""
-        places: list[tuple[str, int, int]] = []
+        return [
+            (term, offset + start, offset + end)
+            for offset, pieces in self.placed
+            for term, start, end in pieces
+        ]
+
+    @property
+    def placed(self) -> list[tuple[int, tuple[Piece, ...]]]:
+        """Chunks that have terms: where each begins, and its terms with places within it."""
+        words = known_words(self.language, self.extra)
+        placed = []
         for sort, chunk, offset in self.parts:
-            expansion = (expand_cached if len(chunk) <= CACHED else expand)(
-                sort, chunk, self.language, self.extra
+            expansion = (
+                words[chunk]
+                if sort == 0 and len(chunk) <= CACHED
+                else _expanded(sort, chunk, self.language, self.extra)
             )
             pieces = expansion.stopped if self.only_stop_words else expansion.kept
-            for term, start, end in pieces:
-                places.append((term, offset + start, offset + end))
-        return places
+            if pieces:
+                placed.append((offset, pieces))
+        return placed
 
     def pack(self) -> bytes:
         """The terms with their counts as the store keeps them (`terms.pack_terms`)."""
@@ -92,11 +114,14 @@ def analyse(text: str, language: str | None = None, *, languages: Sequence[str] 
     if language is None:
         language = _language(prepared, parts)
     extra = (language,) if language else tuple(sorted(set(languages)))
+    known = known_words(language, extra)
     terms: list[str] = []
     length = 0
     for sort, chunk, _ in parts:
         if len(chunk) <= CACHED:
-            _, _, words, found = expand_cached(sort, chunk, language, extra)
+            _, _, words, found = (
+                known[chunk] if sort == 0 else expand_cached(sort, chunk, language, extra)
+            )
         else:
             found, words = long_terms(sort, chunk, language, extra)
         if found:
@@ -112,10 +137,14 @@ def analyse(text: str, language: str | None = None, *, languages: Sequence[str] 
     return analysis
 
 
+def _expanded(sort: int, chunk: str, language: str | None, extra: tuple[str, ...]) -> Expansion:
+    return (expand_cached if len(chunk) <= CACHED else expand)(sort, chunk, language, extra)
+
+
 def _language(text: str, parts: list[Part]) -> str | None:
     """`language.detect` on the chunks at hand, cheaper than cutting the text twice."""
     sample = parts[:MAX_WORDS]
     if text.isascii():
-        return from_words([chunk.lower() for _, chunk, _ in sample], None)
+        return from_words((chunk.lower() for _, chunk, _ in sample), None)
     script = script_of(text[:MAX_CHARS])
-    return from_words([cached_lower(chunk) for _, chunk, _ in sample], script)
+    return from_words((cached_lower(chunk) for _, chunk, _ in sample), script)

@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 
 from cofire.dynamics.arrays import F64
-from cofire.evaluation.fitting import Example, fit_weights
 from cofire.errors import InputError
+from cofire.evaluation.fitting import Example, fit_weights
 from cofire.memory import Memory
 from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import Profile

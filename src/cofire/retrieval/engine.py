@@ -40,6 +40,8 @@ HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 """Kinds that are never returned as memories."""
 
 
+PAGE = 500
+"""Memories listed at a time for an empty question."""
 LEAST = 10
 """A cutoff never takes the list below this many."""
 
@@ -123,24 +125,22 @@ class Recaller:
         explain: bool = False,
     ) -> tuple[Recall, Entries]:
         """The recall, and what is to be recorded of it."""
+        if not query.strip():
+            return self._newest(
+                spaces, query, k, now=now, filters=filters, token_budget=token_budget
+            ), []
         started = perf_counter()
+        if k > profile.depth:  # each leg must be able to fill the list
+            profile = replace(profile, depth=k)
         ranked, question, warnings, timings = self.rank(
             spaces, query, profile=profile, now=now, filters=filters
         )
         ranking = perf_counter()
         chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
-        hits = []
-        for place, row in zip(chosen, rows, strict=True):
-            item = views.item(ranked.spaces[ranked.space[place]], row)
-            hits.append(
-                Recalled(
-                    id=item.id,
-                    content=row.content,
-                    score=float(ranked.score[place]),
-                    item=item,
-                    segment=views.segment(row),
-                )
-            )
+        hits = [
+            _recalled(ranked.spaces[ranked.space[place]], row, float(ranked.score[place]))
+            for place, row in zip(chosen, rows, strict=True)
+        ]
         timings["fetch"] = 1e3 * (perf_counter() - ranking)
         timings["total"] = 1e3 * (perf_counter() - started)
         uid = new_uuid7()
@@ -159,6 +159,43 @@ class Recaller:
             uid=uid.bytes, query=query, time=to_micros(now), profile=profile.name, hits=()
         )
         return recall, _entries(record, ranked, chosen, rows)
+
+    def _newest(
+        self,
+        spaces: Sequence[SpaceInfo],
+        query: str,
+        k: int,
+        *,
+        now: datetime,
+        filters: Filters,
+        token_budget: int | None,
+    ) -> Recall:
+        """What an empty question brings: the newest memories that pass the filters."""
+        hits: list[Recalled] = []
+        left = token_budget
+        after: tuple[int, bytes] | None = None
+        while len(hits) < k:
+            page = self._store.list(spaces, filters, after=after, limit=min(k, PAGE))
+            if not page:
+                break
+            after = (page[-1].item.time, page[-1].item.uid)
+            for space, row in page:
+                hidden = row.kind in INTERNAL_KINDS
+                if hidden or (row.expires is not None and row.expires <= to_micros(now)):
+                    continue
+                cost = row.tokens + self._header_cost(row)
+                if left is not None and cost > left:
+                    continue
+                left = None if left is None else left - cost
+                hits.append(_recalled(space, row, 0.0))
+        return Recall(
+            id=str(new_uuid7()),
+            query=query,
+            items=tuple(hits[:k]),
+            profile="newest",
+            tokens=sum(self._tokens(hit) for hit in hits[:k]),
+            warnings=("the question is empty: these are the newest memories",),
+        )
 
     def rank(
         self,
@@ -289,6 +326,13 @@ class Recaller:
         return self._header_tokens(header)
 
 
+def _recalled(space: SpaceInfo, row: ItemRow, score: float) -> Recalled:
+    item = views.item(space, row)
+    return Recalled(
+        id=item.id, content=row.content, score=score, item=item, segment=views.segment(row)
+    )
+
+
 def _placed(ranked: Ranked, chosen: Sequence[int], hits: Sequence[Recalled]) -> list[Placed]:
     return [
         Placed(ranked.candidates[ranked.space[place]], int(ranked.at[place]), hit)
@@ -323,14 +367,6 @@ def _ranked(
         )
     columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
     return Ranked(spaces, candidates, *columns)
-
-
-def _worthwhile(ranked: Ranked, profile: Profile) -> int:
-    """How many of the best are not too far below the best of all (`Profile.cutoff`)."""
-    if profile.cutoff is None or len(ranked) <= LEAST:
-        return len(ranked)
-    near = np.count_nonzero(ranked.score >= ranked.score.max() - profile.cutoff)
-    return max(LEAST, int(near))
 
 
 def _row_filter(filters: Filters, now: datetime) -> RowFilter:

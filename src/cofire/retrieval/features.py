@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofire.dynamics.arrays import F64, I32, I64, U8, Bool, Rows
+from cofire.dynamics.association import SharedConcepts, spread_over_steps
 from cofire.dynamics.ranking import best
 from cofire.dynamics.scoring import bm25_term, inverse_document_frequency, length_norms
 from cofire.encoding.signals import Signal
 from cofire.graph.active import ActiveGraph
 from cofire.graph.rows import NO_TIME, NOBODY
-from cofire.retrieval.concepts import SharedConcepts
 from cofire.retrieval.profiles import Profile
 from cofire.retrieval.question import Asked
 from cofire.store.records import LINK_CODES
@@ -33,7 +33,6 @@ TERMS: tuple[str, ...] = (
     "bm25",
     "coverage",
     "spread_coverage",
-    "spread_coverage_even",
     "similarity_before",
     "similarity_before_2",
     "similarity_after",
@@ -50,10 +49,7 @@ TERMS: tuple[str, ...] = (
     "question_only",
     "asks",
     "tells_time",
-    "names",
     "first_person",
-    "length",
-    "session_start",
 )
 """Every term a score can have, in the order of columns."""
 
@@ -67,15 +63,13 @@ TEMPORAL = LINK_CODES["temporal"]
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Positions among the candidates of the turns around each: -1 where there is none. `first`
-    marks candidates that no turn comes before, candidate or not."""
+    """Positions among the candidates of the turns around each: -1 where there is none."""
 
     before: I32
     after: I32
     before_2: I32
     after_2: I32
     before_3: I32
-    first: Bool
 
     def at(self, step: int) -> I32:
         """Positions so many turns away: negative before, positive after (-3 to 2)."""
@@ -161,7 +155,7 @@ def find_candidates(
         columns={},
         bm25=_from_matched(lexical, rows),
         best_bm25=lexical.best,
-        around=_around(place[before], place[after], before < 0),
+        around=_around(place[before], place[after]),
         dense_anchor=_marked(place[dense_rows], len(rows)),
         lexical_anchor=_marked(place[lexical_rows], len(rows)),
         matches=_matches(lexical, place, len(rows)),
@@ -184,7 +178,7 @@ def _marked(places: I32, count: int) -> Bool:
     return marks
 
 
-_LEXICAL = ("bm25", "coverage", "spread_coverage", "spread_coverage_even", "session_bm25")
+_LEXICAL = ("bm25", "coverage", "spread_coverage", "session_bm25")
 
 
 def _lexical(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | None) -> _Lexical:
@@ -221,12 +215,10 @@ def _from_matched(lexical: _Lexical, rows: Rows) -> F64:
 
 _NEIGHBOURLY = (
     "spread_coverage",
-    "spread_coverage_even",
     "similarity_before",
     "similarity_before_2",
     "similarity_after",
     "similarity_after_2",
-    "session_start",
 )
 
 
@@ -260,8 +252,8 @@ def _candidates(
     return found, before, after
 
 
-def _around(before: I32, after: I32, first: Bool) -> Neighbours:
-    """Neighbours one and two steps away, as positions."""
+def _around(before: I32, after: I32) -> Neighbours:
+    """Neighbours up to three steps before and two after, as positions."""
     padded_before = np.append(before, np.int32(-1))
     padded_after = np.append(after, np.int32(-1))
     before_2 = padded_before[before]
@@ -271,7 +263,6 @@ def _around(before: I32, after: I32, first: Bool) -> Neighbours:
         before_2=before_2,
         after_2=padded_after[after],
         before_3=padded_before[before_2],
-        first=first,
     )
 
 
@@ -327,18 +318,10 @@ def _add_lexical(found: Candidates, lexical: _Lexical, profile: Profile) -> None
     total = float(lexical.idfs.sum()) or 1.0
     if profile.uses("coverage"):
         found.columns["coverage"] = (lexical.idfs @ found.matches) / total
-    padded = np.concatenate([found.matches, np.zeros((len(found.matches), 1))], axis=1)
-    for term, window in (
-        ("spread_coverage", profile.window),
-        ("spread_coverage_even", profile.even_window),
-    ):
-        if profile.uses(term):
-            spread = found.matches.copy()
-            for step, share in window.items():
-                given = padded.take(found.around.at(step), axis=1)
-                given *= share
-                np.maximum(spread, given, out=spread)
-            found.columns[term] = (lexical.idfs @ spread) / total
+    if profile.uses("spread_coverage"):
+        around = {step: found.around.at(step) for step in profile.window}
+        spread = spread_over_steps(found.matches, around, profile.window)
+        found.columns["spread_coverage"] = (lexical.idfs @ spread) / total
     if profile.uses("session_bm25"):
         found.columns["session_bm25"] = _session_bm25(found, lexical, profile)
 
@@ -424,19 +407,14 @@ def _add_priors(found: Candidates, asked: Asked, profile: Profile) -> None:
         "question_only": lambda: _flag(signals, Signal.QUESTION) * (1.0 - told),
         "asks": lambda: _flag(signals, Signal.ASKS),
         "tells_time": lambda: _flag(signals, Signal.HAS_TIME),
-        "names": lambda: _flag(signals, Signal.HAS_NAME),
-        "length": lambda: np.log1p(found.graph.column("length")[found.rows].astype(np.float64)),
     }
     if asked.question.asks_name:
-        makers["name_for_who"] = makers["names"]
+        makers["name_for_who"] = lambda: _flag(signals, Signal.HAS_NAME)
     if asked.question.asks_when:
         makers["time_for_when"] = makers["tells_time"]
     for term, make in makers.items():
         if profile.uses(term):
             found.columns[term] = make()
-    if profile.uses("session_start"):
-        alone = found.graph.column("session")[found.rows] == NOBODY
-        found.columns["session_start"] = (found.around.first & ~alone).astype(np.float64)
 
 
 def _flag(signals: NDArray[np.uint32], signal: Signal) -> F64:

@@ -22,11 +22,10 @@ MECHANISMS: Mapping[str, frozenset[str]] = MappingProxyType(
              "similarity_after_2", "session_similarity"}
         ),
         "lexical": frozenset(
-            {"bm25", "coverage", "spread_coverage", "spread_coverage_even", "session_bm25"}
+            {"bm25", "coverage", "spread_coverage", "session_bm25"}
         ),
-        "coverage": frozenset({"coverage"}),
         "temporal_spreading": frozenset(
-            {"spread_coverage", "spread_coverage_even", "similarity_before",
+            {"spread_coverage", "similarity_before",
              "similarity_before_2", "similarity_after", "similarity_after_2"}
         ),
         "concept_spreading": frozenset({"concepts"}),
@@ -34,8 +33,7 @@ MECHANISMS: Mapping[str, frozenset[str]] = MappingProxyType(
         "speaker": frozenset({"speaker", "speaker_first"}),
         "time": frozenset({"in_range", "near_range", "time_for_when"}),
         "priors": frozenset(
-            {"question_only", "asks", "tells_time", "names", "first_person", "length",
-             "name_for_who", "session_start"}
+            {"question_only", "asks", "tells_time", "first_person", "name_for_who"}
         ),
     }
 )  # fmt: skip
@@ -50,7 +48,6 @@ TURN_BM25 = Bm25(k1=0.9, b=0.4)
 SESSION_BM25 = Bm25(k1=1.8, b=0.6)
 WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.9, -2: 0.6, -3: 0.4, 1: 0.4})
 """What was said just before often names what a turn is about; what comes after seldom does."""
-EVEN_WINDOW: Mapping[int, float] = MappingProxyType({-1: 0.8, 1: 0.8, -2: 0.5, 2: 0.5})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +59,10 @@ class Profile:
     `cutoff`: a memory whose score is further than this below the best is not returned (but the
     first ten always may be); None: never. `take_names_out`: names of speakers are matched as
     speakers and not as words. `bm25`, `session_bm25`: constants for single memories and for
-    whole sessions. `window`, `even_window`: what a term of the question counts, in [0, 1],
-    where it occurs so many turns before (negative) or after the memory and not in itself.
-    `seeds`: best anchors of each leg whose concepts are activated; `fan`: what a concept gives
-    is divided by its fan to this power. `days_after`: people tell of a thing up to so many days
-    after it.
+    whole sessions. `window`: what a term of the question counts, in [0, 1], where it occurs so
+    many turns before (negative) or after the memory and not in itself. `seeds`: best anchors of
+    each leg whose concepts are activated; `fan`: what a concept gives is divided by its fan to
+    this power. `days_after`: people tell of a thing up to so many days after it.
     """
 
     name: str
@@ -80,7 +76,6 @@ class Profile:
     fan: float = 0.5
     days_after: int = 20
     window: Mapping[int, float] = field(default_factory=lambda: WINDOW)
-    even_window: Mapping[int, float] = field(default_factory=lambda: EVEN_WINDOW)
 
     def uses(self, *terms: str) -> bool:
         """Whether any of these terms can change the score."""

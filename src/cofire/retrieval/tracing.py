@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cofire.retrieval.features import TERMS, Candidates
 from cofire.retrieval.profiles import Profile
 from cofire.retrieval.question import Question
@@ -51,7 +53,7 @@ def _item(one: Placed, profile: Profile, question: Question) -> ItemTrace:
         score=one.hit.score,
         anchors=tuple(anchors),
         terms=tuple(_terms(found, at, profile)),
-        paths=tuple(_paths(found, at, profile, question)),
+        paths=tuple(_paths(found, at, profile)),
     )
 
 
@@ -68,7 +70,7 @@ def _terms(found: Candidates, at: int, profile: Profile) -> list[Term]:
     return sorted(terms, key=lambda term: (-abs(term.contribution), term.name))
 
 
-def _paths(found: Candidates, at: int, profile: Profile, question: Question) -> list[Path]:
+def _paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
     """Over temporal links: what each turn around gave, in units of score. Over concepts: the
     strongest seeds that share one."""
     paths = []
@@ -80,13 +82,13 @@ def _paths(found: Candidates, at: int, profile: Profile, question: Question) -> 
         ("similarity_after_2", 2, (around.after, around.after_2)),
         ("", -3, (around.before, around.before_2, around.before_3)),
     )
+    words = _words_given(found, at, profile)
     for name, step, route in steps:
-        neighbour = int(around.at(step)[at])
-        if neighbour < 0:
+        if int(around.at(step)[at]) < 0:
             continue
         column = found.columns.get(name)
         given = profile.weights.get(name, 0.0) * float(column[at]) if column is not None else 0.0
-        given += _words_given(found, at, neighbour, step, profile)
+        given += words.get(step, 0.0)
         if given > LEAST:
             via = tuple(_id(found, int(places[at])) for places in reversed(route))
             paths.append(Path(via=(*via, _id(found, at)), type="temporal", activation=given))
@@ -94,14 +96,23 @@ def _paths(found: Candidates, at: int, profile: Profile, question: Question) -> 
     return sorted(paths, key=lambda path: (-path.activation, path.via))
 
 
-def _words_given(found: Candidates, at: int, neighbour: int, step: int, profile: Profile) -> float:
-    """What the question's words in a neighbour add, where the memory itself lacks them."""
-    if not len(found.matches):
-        return 0.0
-    lacking = found.matches[:, neighbour] * (found.matches[:, at] == 0.0)
-    share = profile.weights.get("spread_coverage", 0.0) * profile.window.get(step, 0.0)
-    share += profile.weights.get("spread_coverage_even", 0.0) * profile.even_window.get(step, 0.0)
-    return share * float(found.idfs @ lacking) / (float(found.idfs.sum()) or 1.0)
+def _words_given(found: Candidates, at: int, profile: Profile) -> dict[int, float]:
+    """What the question's words in the turns around add, by step. A word that the memory lacks
+    is credited to the one turn that gave it its share: the strongest, of equal ones the nearest."""
+    weight = profile.weights.get("spread_coverage", 0.0)
+    given: dict[int, float] = {}
+    if not weight or not len(found.matches):
+        return given
+    total = float(found.idfs.sum()) or 1.0
+    window = sorted(profile.window.items(), key=lambda step: (-step[1], abs(step[0])))
+    for term in np.flatnonzero(found.matches[:, at] == 0.0):
+        for step, share in window:
+            neighbour = int(found.around.at(step)[at])
+            if neighbour >= 0 and found.matches[term, neighbour]:
+                gift = weight * share * float(found.idfs[term]) / total
+                given[step] = given.get(step, 0.0) + gift
+                break
+    return given
 
 
 def _concept_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:

@@ -409,7 +409,8 @@ class SQLiteBackend:
     def _busy(self) -> StoreBusyError:
         return StoreBusyError(
             f"{self.path}: another writer held the store for longer than the wait of "
-            f"{self._busy_timeout:g} s; try again, or raise the wait (COFIRE_WRITE_WAIT, in seconds)"
+            f"{self._busy_timeout:g} s; try again, or raise the wait "
+            "(COFIRE_WRITE_WAIT, in seconds)"
         )
 
     # Fork

@@ -1,4 +1,8 @@
-"""Spreading over shared concepts: from the strongest anchors to what names the same things.
+"""Spreading among the candidates of a recall, as pure functions: over steps in time, and over what
+memories have in common.
+
+Both take the strongest single giver, never a sum over many weak ones, and neither can lower what a
+memory has itself: spreading never demotes a direct hit.
 
 A concept (a person, a place, a title, a topic) links all memories that mention it, as a hub of
 theirs. Activation goes seed → concept → memory, and what a concept passes on is divided by its fan
@@ -7,11 +11,32 @@ theirs. Activation goes seed → concept → memory, and what a concept passes o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from cofire.dynamics.arrays import F64, I64, U64
+from cofire.dynamics.arrays import F64, I32, I64, U64
+
+
+def spread_over_steps(
+    activation: F64, neighbours: Mapping[int, I32], shares: Mapping[int, float]
+) -> F64:
+    """Activation (t, c) of c nodes in t respects, after each node was given its share of what the
+    nodes so many steps away have:
+
+        a'_i = max(a_i, max over steps s of shares[s] · a_(the node s steps from i))
+
+    `neighbours[s]` (c,) are the nodes s steps away, -1 for none; shares lie in [0, 1].
+    """
+    padded = np.concatenate([activation, np.zeros((len(activation), 1))], axis=1)
+    spread = activation.copy()
+    for step, share in shares.items():
+        given = padded.take(neighbours[step], axis=1)
+        given *= share
+        np.maximum(spread, given, out=spread)
+    return spread
+
 
 FAN = 0.5
 """Exponent of the fan effect: what a concept gives is divided by fan ** FAN."""

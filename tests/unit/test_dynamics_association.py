@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from cofire.retrieval.concepts import SharedConcepts
+from cofire.dynamics.association import SharedConcepts
 
 KILN, BREMEN, INES = 7, 8, 9
 
