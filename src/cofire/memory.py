@@ -146,7 +146,7 @@ class Memory:
                 )
             ]
             refs += [SpaceRef(tenant=tenant, project=as_name("project", name)) for name in shared]
-            spaces = [open_space(store, ref, now, create=create) for ref in refs]
+            spaces = [open_space(store, ref, now) for ref in refs]
             if vectors:
                 for space in spaces:
                     require_model(space, model, where)

@@ -146,14 +146,11 @@ class VisibleSpaces:
             require_model(space, self._embedder, where)
 
 
-def open_space(store: Store, ref: SpaceRef, now: int, *, create: bool = True) -> SpaceInfo:
-    """A space by name, made if need be. Raises NotFoundError."""
-    space = store.space(ref, create=create, now=now)
-    if space is None:
-        raise NotFoundError(
-            f"nothing has been remembered in {ref} of this store; there is "
-            + (", ".join(str(known.ref) for known in store.spaces(ref.tenant)[:10]) or "no space")
-        )
+def open_space(store: Store, ref: SpaceRef, now: int) -> SpaceInfo:
+    """A space by name, made if need be."""
+    space = store.space(ref, create=True, now=now)
+    if space is None:  # it is made; said for the type checker's sake
+        raise NotFoundError(f"there is no space {ref}")
     return space
 
 

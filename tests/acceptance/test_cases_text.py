@@ -158,7 +158,7 @@ def test_no_question_is_syntax(library: Memory, query: str, profile: str) -> Non
     assert recall.query == kept(query)
     if profile == "lexical" and any(character.isalnum() for character in query):
         assert kept(query) in [hit.content for hit in recall]
-    if not any(character.isalnum() for character in query):
+    if query.strip() and not any(character.isalnum() for character in query):
         # Nothing is matched by a wild card.
         assert profile != "lexical" or all(query in hit.content for hit in recall)
 

@@ -32,7 +32,7 @@ def test_it_reads_well_in_a_pipe(done: Done) -> None:
 
 
 def test_it_shows_questions_turns_reasons_and_a_summary(done: Done) -> None:
-    assert "2. When did Nora see the moons of Jupiter?" in done.out
+    assert "1. When did Nora see the moons of Jupiter?" in done.out
     assert re.search(r" 1 ✓ 17 March 2026,? Nora: And another thing", done.out)
     assert done.out.count("Why the first?") == 12
     assert "Found by its meaning and by its words (“Jupiter”, “Moons”)." in done.out

@@ -107,9 +107,13 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether errors are to be JSON too. Asked of the words themselves, because they may not
     have been understood."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    if "evaluate" in arguments[:end]:  # there it names a file
-        return False
-    return "--json" in arguments[:end]
+    given = list(arguments[:end])
+    if "evaluate" not in given:
+        return "--json" in given
+    # Behind `evaluate` it names a file, where `-` is standard output.
+    at = given.index("evaluate")
+    file = given[at:][given[at:].index("--json") + 1 :] if "--json" in given[at:] else []
+    return "--json" in given[:at] or file[:1] == ["-"]
 
 
 def _interrupted(as_json: bool) -> int:

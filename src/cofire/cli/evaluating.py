@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
         "locomo",
         examples=(
             "cofire evaluate locomo locomo10.json",
-            "cofire evaluate locomo locomo10.json --corrections corrections.json --ablations",
+            "cofire evaluate locomo locomo10.json --corrections corrections.json --no-ablations",
             "cofire evaluate locomo locomo10.json --profiles cofire,dense --k 10,30",
             "cofire evaluate locomo locomo10.json --cross-validate --json result.json",
         ),
@@ -57,12 +57,13 @@ def locomo(
         bool,
         typer.Option(
             "--cross-validate",
-            help="Also choose every constant without the conversation that is scored.",
+            help="Also choose weights and constants without the conversation that is scored.",
         ),
     ] = False,
     ablations: Annotated[
-        bool, typer.Option("--ablations", help="Also switch every mechanism off in turn.")
-    ] = False,
+        bool,
+        typer.Option("--ablations/--no-ablations", help="Also switch every mechanism off in turn."),
+    ] = True,
 ) -> None:
     """Score the recall of evidence on LoCoMo's conversations.
 

@@ -121,7 +121,7 @@ _JOSA = (
 def chunks(text: str) -> list[Part]:
     """The chunks of a text (`text.aligned` first, so that full-width letters count as ASCII)."""
     if text.isascii():
-        return [(0, match.group(), match.start()) for match in _ASCII_CHUNK.finditer(text)]
+        return [(0, match[0], match.start()) for match in _ASCII_CHUNK.finditer(text)]
     return [
         (_SORTS[match.lastgroup or "WORD"], match.group(), match.start())
         for match in _chunk().finditer(text)

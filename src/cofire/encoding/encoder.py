@@ -11,7 +11,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from cofire.encoding.analysis import Analysis, analyse
 from cofire.encoding.expressions import event_times
@@ -48,8 +49,7 @@ class Encoded:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a text that is embedded and indexed on its own: characters `start` to `end`."""
 
     text: str
@@ -100,21 +100,21 @@ class Encoder:
     def derive(self, messages: Sequence[Message], *, now: datetime, counter: Embedder) -> Encoded:
         """As `encode`, for messages that are checked and cleaned already."""
         pieces = [_pieces(message.content, counter) for message in messages]
-        texts = [statements(part.text) for parts in pieces for part in parts]
-        vectors, warnings = self._vectors(texts)
+        vectors, warnings = self._vectors([part.text for parts in pieces for part in parts])
+        recorded = to_micros(now)
         items = []
         at = 0
         for message, parts in zip(messages, pieces, strict=True):
-            items.append(_item(message, parts, vectors[at : at + len(parts)], now))
+            items.append(_item(message, parts, vectors[at : at + len(parts)], now, recorded))
             at += len(parts)
         return Encoded(items=tuple(items), warnings=warnings)
 
     def _vectors(self, texts: list[str]) -> tuple[list[bytes | None], tuple[str, ...]]:
-        """float16 vectors of texts, None where there is none."""
+        """float16 vectors of what the texts tell, None where there is none."""
         if self._embedder is None or not texts:
             return [None] * len(texts), ()
         try:
-            embedded = self._embedder.embed_passages(texts)
+            embedded = self._embedder.embed_passages([statements(text) for text in texts])
         except EmbeddingMismatchError:
             raise
         except (EmbeddingError, ConfigurationError) as exc:
@@ -144,16 +144,20 @@ class Encoder:
         redacted, then sanitised. Raises InputError for what is no text."""
         _check_texts(message)
         name = self._optional
-        return replace(
-            message,
+        return Message(  # quicker than `replace`, which looks at every field
             content=self.clean(message.content),
             title=name(message.title),
+            kind=message.kind,
             speaker=name(message.speaker),
             role=name(message.role),
+            time=message.time,
             session=name(message.session),
-            key=None if message.key is None else sanitise(message.key) or None,
-            tags=tuple(dict.fromkeys(self.clean(tag) for tag in message.tags)),
+            tags=tuple(dict.fromkeys(map(self.clean, message.tags))),
+            importance=message.importance,
+            pinned=message.pinned,
             metadata=self._metadata(message.metadata),
+            expires=message.expires,
+            key=None if message.key is None else sanitise(message.key) or None,
         )
 
     def _optional(self, text: str | None) -> str | None:
@@ -182,9 +186,16 @@ def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"metadata must be a mapping, not {type(metadata).__name__}")
     if not metadata:
         return {}
-    cleaned: dict[str, Any] = sanitise_value(dict(metadata))
+    flat = all(type(key) is str and type(value) is str for key, value in metadata.items())
+    cleaned: dict[str, Any] = (
+        {sanitise(key): sanitise(value) for key, value in metadata.items()}
+        if flat
+        else sanitise_value(dict(metadata))
+    )
     if len(cleaned) != len(metadata):
         raise InputError("two metadata keys are the same without NUL and lone surrogates")
+    if flat:  # texts alone can always be written as JSON
+        return cleaned
     if not _has_text_keys(cleaned):
         raise InputError("metadata keys must be texts")
     try:
@@ -205,14 +216,18 @@ def _check_texts(message: Message) -> None:
     """Types first: everything after this may rely on them."""
     if not isinstance(message.content, str):
         raise InputError(f"content must be text, not {type(message.content).__name__}")
-    if isinstance(message.tags, str) or not all(isinstance(tag, str) for tag in message.tags):
+    tags = message.tags
+    if isinstance(tags, str) or (tags and not all(isinstance(tag, str) for tag in tags)):
         raise InputError("tags must be a list of texts")
     if not isinstance(message.pinned, bool):
         raise InputError(f"pinned must be True or False, not {message.pinned!r}")
-    for name in ("title", "speaker", "role", "session", "key"):
-        value = getattr(message, name)
+    for place, value in enumerate(_NAMES_OF(message)):
         if value is not None and not isinstance(value, str):
-            raise InputError(f"{name} must be text, not {type(value).__name__}")
+            raise InputError(f"{_NAMES[place]} must be text, not {type(value).__name__}")
+
+
+_NAMES = ("title", "speaker", "role", "session", "key")
+_NAMES_OF = attrgetter(*_NAMES)
 
 
 def _validated(message: Message) -> Message:
@@ -223,13 +238,12 @@ def _validated(message: Message) -> Message:
             f"the content has {len(message.content):,} characters; {MAX_CONTENT:,} is the most. "
             "Split it, or remember a summary and keep the text elsewhere"
         )
-    for name in ("title", "speaker", "role", "session", "key"):
-        value = getattr(message, name)
+    for place, value in enumerate(_NAMES_OF(message)):
         if value is not None and len(value) > MAX_NAME:
-            raise InputError(f"{name} is longer than {MAX_NAME} characters")
-    if any(not tag or len(tag) > MAX_NAME for tag in message.tags):
+            raise InputError(f"{_NAMES[place]} is longer than {MAX_NAME} characters")
+    if message.tags and any(not tag or len(tag) > MAX_NAME for tag in message.tags):
         raise InputError(f"a tag must have 1 to {MAX_NAME} characters")
-    if isinstance(message.importance, bool) or message.importance not in range(1, 11):
+    if isinstance(message.importance, bool) or message.importance not in _IMPORTANCES:
         raise InputError(
             f"importance must be a whole number from 1 to 10, not {message.importance}"
         )
@@ -237,9 +251,12 @@ def _validated(message: Message) -> Message:
     return message if message.kind is kind else replace(message, kind=kind)
 
 
+_IMPORTANCES = range(1, 11)
+
+
 def _kind(kind: Kind | str) -> Kind:
     try:
-        known = Kind(kind)
+        known = kind if isinstance(kind, Kind) else Kind(kind)
     except ValueError as exc:
         usable = ", ".join(sorted(set(Kind) - INTERNAL_KINDS))
         raise InputError(f"there is no kind {kind!r}; use one of {usable}") from exc
@@ -270,9 +287,13 @@ def _count_between(starts: list[int], start: int, end: int) -> int:
 
 
 def _item(
-    message: Message, parts: list[Piece], vectors: Sequence[bytes | None], now: datetime
+    message: Message,
+    parts: list[Piece],
+    vectors: Sequence[bytes | None],
+    now: datetime,
+    recorded: int,
 ) -> NewItem:
-    """One memory with everything derived from it."""
+    """One memory with everything derived from it; `recorded` is `now` in microseconds."""
     when, offset = (now, None) if message.time is None else parse_time(message.time)
     expires = None if message.expires is None else to_micros(parse_time(message.expires)[0])
     base: dict[str, Any] = {}
@@ -300,7 +321,7 @@ def _item(
         session=message.session,
         time=to_micros(when),
         offset=offset,
-        recorded=to_micros(now),
+        recorded=recorded,
         expires=expires,
         tags=message.tags,
         importance=message.importance,

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from cofire.encoding.analysis import Analysis, analyse
@@ -149,7 +152,17 @@ def _titles(text: str) -> Iterator[Concept]:
 
 def _word(text: str, match: re.Match[str]) -> _Word:
     """What is known of a word; elisions (l'ami) and possessives are cut off."""
-    word, start = match.group(), match.start()
+    word, skipped, key, capital, owner = _bare(match[0])
+    at = match.start()
+    start = at + skipped
+    return _Word(word, start, start + len(word), key, capital, _initial(text, at), owner)
+
+
+@lru_cache(maxsize=1 << 14)
+def _bare(word: str) -> tuple[str, int, str, bool, bool]:
+    """A word without elision and possessive, the characters cut off before it, its key, whether
+    it has a capital, and whether it had a possessive 's."""
+    skipped = 0
     owner = False
     if "'" in word:
         head, _, tail = word.rpartition("'")
@@ -157,15 +170,23 @@ def _word(text: str, match: re.Match[str]) -> _Word:
             owner = tail.lower() == "s"
             word = head
         elif fold(head) in ELISIONS and head.lower() != "o":
-            start += len(head) + 1
+            skipped = len(head) + 1
             word = tail
-    initial = (
-        match.start() == 0
-        or _OPENING.search(text, max(0, match.start() - 12), match.start()) is not None
-    )
     key = fold(word)
-    capital = word[:1].isupper() and not key.endswith("n't")
-    return _Word(word, start, start + len(word), key, capital, initial, owner)
+    return word, skipped, key, word[:1].isupper() and not key.endswith("n't"), owner
+
+
+def _initial(text: str, at: int) -> bool:
+    """Whether a sentence begins at `at`; the usual cases without a search."""
+    if at == 0:
+        return True
+    if at > 1 and text[at - 1] == " ":
+        before = text[at - 2]
+        if before in ".!?":
+            return True
+        if before == "," or before.isalnum():
+            return False
+    return _OPENING.search(text, max(0, at - 12), at) is not None
 
 
 def _names(text: str, language: str | None) -> Iterator[Concept]:
@@ -175,6 +196,8 @@ def _names(text: str, language: str | None) -> Iterator[Concept]:
     words: dict[int, _Word] = {}
     for index, match in enumerate(matches):
         written = match[0]
+        if written >= "a" and written.isascii() and "'" not in written:
+            continue
         if written[0].isupper() or ("'" in written and written != written.lower()):
             word = _word(text, match)
             if word.capital:
@@ -238,24 +261,27 @@ def _continues(
     return [*(_word(text, between) for between in matches[at : at + size]), follower]
 
 
-def _is_function_word(word: _Word, language: str | None) -> bool:
-    own = language if language and fits(language, default_language(word.key)) else "en"
-    if word.text.isupper() and len(word.text) > 1:
+@lru_cache(maxsize=1 << 14)
+def _is_function_word(text: str, key: str, language: str | None) -> bool:
+    if text.isupper() and len(text) > 1:
         return False
-    return word.key in stop_words(own) or word.key in stop_words("en")
+    own = language if language and fits(language, default_language(key)) else "en"
+    return key in stop_words(own) or key in stop_words("en")
 
 
 def _trim(run: list[_Word], language: str | None) -> list[_Word]:
     """The run without function words, openers and days or months at either end."""
     while run and (
-        _is_function_word(run[0], language)
+        _is_function_word(run[0].text, run[0].key, language)
         or _is_time(run[0], len(run))
         or (run[0].initial and _is_opener(run[0]))
         or (len(run) > 1 and run[0].key in CLASS_NOUNS)
         or (len(run) > 2 and len(run[0].text) <= 4 and run[0].text.isupper())  # CFO Ivora Tinn
     ):
         run = run[1:]
-    while run and (_is_function_word(run[-1], language) or _is_time(run[-1], len(run))):
+    while run and (
+        _is_function_word(run[-1].text, run[-1].key, language) or _is_time(run[-1], len(run))
+    ):
         run = run[:-1]
     return run
 
@@ -355,25 +381,30 @@ def keywords(
         analysis = analyse(text)
     if found is None:
         found = concepts(text, analysis.language)
-    names = {
-        (concept.start, concept.end): concept.name for concept in found if concept.sort != "topic"
-    }
-    scored = [
-        (-3.0 - math.log1p(len(concept.name)), concept.start, concept.end, 0)
-        for concept in found
-        if concept.sort != "topic"
-    ]
-    scored.extend(_phrases(text, analysis))
+    names = {}
+    scored = []
+    for concept in found:
+        if concept.sort != "topic":
+            names[concept.start, concept.end] = concept.name
+            score = -3.0 - math.log1p(len(concept.name))
+            scored.append((score, concept.start, concept.end, 0))
+    phrases = _phrases(text, analysis)
+    # By their first field alone, which is fast and the same: they come in the order of the others.
+    phrases.sort(key=_SCORE)
+    scored = phrases + scored
     scored.sort()
     chosen: list[str] = []
     covered = bytearray(len(text) + 1)
     said: set[str] = set()
     for _, start, end, plain in scored:
+        if covered.find(1, start, end) >= 0:
+            continue
         phrase = text[start:end].lower() if plain else names[start, end]
-        if phrase.lower() in said or any(covered[start:end]):
+        lowered = phrase.lower()
+        if lowered in said:
             continue
         covered[start:end] = b"\x01" * (end - start)
-        said.add(phrase.lower())
+        said.add(lowered)
         chosen.append(phrase)
         if len(chosen) == k:
             break
@@ -382,33 +413,47 @@ def keywords(
 
 def _phrases(text: str, analysis: Analysis) -> list[tuple[float, int, int, int]]:
     """(-score, start, end, 1) of content words and of two or three side by side."""
-    counts: dict[str, int] = {}
-    for term in analysis.terms:
-        counts[term] = counts.get(term, 0) + 1
-    words: list[tuple[int, int, float]] = []
-    last = -1
-    size = len(text)
-    for term, start, end in analysis.places:
-        if end > size:
-            break
-        if start >= last:  # parts and own-language terms of a word come after it
-            last = end
-            length = min(end - start, 12) / 6
-            count = counts[term]
-            words.append(
-                (start, end, length if count == 1 else length * (1.0 + 0.5 * math.log(count)))
-            )
+    words = _weighed(analysis, len(text))
+    words += [_NOWHERE, _NOWHERE]
     phrases = []
-    for at, (start, end, weight) in enumerate(words):
+    for at in range(len(words) - 2):
+        start, end, weight = words[at]
         phrases.append((-weight, start, end, 1))
-        total, stop = weight, end
-        for power, (begin, finish, more) in zip(_DAMPING, words[at + 1 : at + 3], strict=False):
-            if begin != stop + 1 or text[stop] != " ":
-                break
-            total, stop = total + more, finish
-            phrases.append((-total / power, start, stop, 1))
+        begin, second, more = words[at + 1]
+        if begin != end + 1 or text[end] != " ":
+            continue
+        weight += more
+        phrases.append((-weight / _DAMPING[0], start, second, 1))
+        begin, third, more = words[at + 2]
+        if begin == second + 1 and text[second] == " ":
+            phrases.append((-(weight + more) / _DAMPING[1], start, third, 1))
     return phrases
 
 
+def _weighed(analysis: Analysis, size: int) -> list[tuple[int, int, float]]:
+    """(start, end, weight) of the content words within the first `size` characters."""
+    terms = analysis.terms
+    counts = Counter(terms) if len(set(terms)) < len(terms) else None
+    words: list[tuple[int, int, float]] = []
+    last = -1
+    for offset, pieces in analysis.placed:
+        for term, first, stop in pieces:
+            start, end = offset + first, offset + stop
+            if end > size:
+                return words
+            if start >= last:  # parts and own-language terms of a word come after it
+                last = end
+                weight = _LENGTHS[end - start] if end - start < 12 else 2.0
+                if counts is not None and (count := counts[term]) > 1:
+                    weight *= 1.0 + 0.5 * math.log(count)
+                words.append((start, end, weight))
+    return words
+
+
+_SCORE = itemgetter(0)
+_NOWHERE = (-1, -1, 0.0)
+"""Stands after the last word: it follows nothing."""
+_LENGTHS = tuple(length / 6 for length in range(12))
+"""What a word of so many characters counts."""
 _DAMPING = (2**0.6, 3**0.6)
 """What the sums of two and of three words are divided by."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from cofire.encoding.analysis import Analysis, analyse
 from cofire.encoding.characters import MARKS
+from cofire.encoding.chunks import CACHED
 from cofire.encoding.keywords import MAX_CHARS, Concept, concepts
 from cofire.encoding.signal_words import FIRST_PERSON, NUMBER_WORDS, POLITE_WORDS, TIME_WORDS
 from cofire.encoding.stopwords import stop_words
@@ -38,10 +40,12 @@ LONG_WORDS = 60
 
 _SENTENCES = re.compile(r"[^.!?…。！？؟।\n]+[.!?…。！？؟।\n]*")
 _ASKING = re.compile("[?？؟]")
+# Matched where digits begin: searching a text for seven patterns takes far longer.
+_DIGITS = re.compile("[0-9]+")
 _CLOCK = re.compile(
-    r"\b[0-2]?[0-9][:h.][0-5][0-9]\b|\b[0-9]{1,2} ?[ap]\.?m\b|\b(?:19|20)[0-9]{2}\b"
-    "|[0-9][年月日点時]"
-    r"|\b[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4}\b|[0-9]{1,2}월|[0-9]{1,2}일"
+    r"\b(?:[0-2]?[0-9][:h.][0-5][0-9]|[0-9]{1,2} ?[ap]\.?m|(?:19|20)[0-9]{2}"
+    r"|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})\b"
+    "|[0-9]+[年月日点時월일]"
 )
 _TIME_RUNS = re.compile(
     "[昨今明前去]天|[去今明前]年|[上下这這]周|星期|月|昨日|今日|明日|先週|来週|今週|เมื่อวาน|วันนี้|พรุ่งนี้"
@@ -68,26 +72,103 @@ def signals(
         analysis = analyse(text)
     if found is None:
         found = concepts(text, analysis.language)
-    words = _words(text)
+    ascii_only = text.isascii()
+    if ascii_only and len(text) < MAX_CHARS:  # so it is the text that was analysed
+        marks, words = _by_chunk(analysis)
+    else:
+        listed = _words(text)
+        marks, words = _marks(listed) | _figures(text), len(listed)
+    flags = _asking(text) if _asks(text) else 0
+    flags |= marks & ~(_POLITE | _FIGURES)
+    if marks & _FIGURES:
+        flags |= _HAS_NUMBER
+        if _has_clock(text):
+            flags |= _HAS_TIME
+    if not ascii_only:
+        flags |= _HAS_TIME if _TIME_RUNS.search(text) else 0
+        flags |= _FIRST_PERSON if _FIRST_RUNS.search(text) else 0
+    for concept in found:
+        if concept.sort == "name":
+            flags |= _HAS_NAME
+            break
+    if (
+        words <= _MAX_PLEASANTRY
+        and (marks & _POLITE or not ascii_only)
+        and _only_polite(text, _words(text), analysis.language)
+    ):
+        flags |= _PLEASANTRY
+    if analysis.length >= LONG_WORDS or words >= LONG_WORDS:
+        flags |= _LONG
+    return Signal(flags)
+
+
+# Plain numbers while flags are gathered: each operation on an `IntFlag` takes a microsecond.
+_QUESTION, _HAS_NUMBER, _HAS_TIME, _HAS_NAME, _FIRST_PERSON, _PLEASANTRY, _LONG, _ASKS = map(
+    int, Signal
+)
+_POLITE = 1 << 30
+"""Only among marks: there is a polite word, whatever else there is."""
+_FIGURES = 1 << 29
+"""Only among marks: there is a digit."""
+
+
+def _figures(text: str) -> int:
+    return _FIGURES if _DIGIT.search(text) else 0
+
+
+def _marks(words: Iterable[str]) -> int:
+    """The flags that single words decide."""
     seen = set(words)
-    digits = _DIGIT.search(text) is not None
-    flags = _asking(text) if _ASKING.search(text) else Signal(0)
-    if digits or not seen.isdisjoint(NUMBER_WORDS):
-        flags |= Signal.HAS_NUMBER
-    if not seen.isdisjoint(TIME_WORDS) or (digits and _CLOCK.search(text)):
-        flags |= Signal.HAS_TIME
-    if not seen.isdisjoint(FIRST_PERSON):
-        flags |= Signal.FIRST_PERSON
-    if not text.isascii():
-        flags |= Signal.HAS_TIME if _TIME_RUNS.search(text) else Signal(0)
-        flags |= Signal.FIRST_PERSON if _FIRST_RUNS.search(text) else Signal(0)
-    if any(concept.sort == "name" for concept in found):
-        flags |= Signal.HAS_NAME
-    if _only_polite(text, words, analysis.language):
-        flags |= Signal.PLEASANTRY
-    if analysis.length >= LONG_WORDS or len(words) >= LONG_WORDS:
-        flags |= Signal.LONG
-    return flags
+    marks = 0
+    for mark, telling in (
+        (_HAS_NUMBER, NUMBER_WORDS),
+        (_HAS_TIME, TIME_WORDS),
+        (_FIRST_PERSON, FIRST_PERSON),
+        (_POLITE, POLITE_WORDS),
+    ):
+        if not seen.isdisjoint(telling):
+            marks |= mark
+    return marks
+
+
+class _ChunkMarks(dict[str, tuple[int, int]]):
+    """Chunk of an ASCII text → its marks and how many words (`_words`) it has. A table because
+    the same chunks make up most of a conversation."""
+
+    def __missing__(self, chunk: str) -> tuple[int, int]:
+        words = _words(chunk)
+        found = _marks(words) | _figures(chunk), len(words)
+        if len(chunk) <= CACHED:
+            if len(self) >= _MOST_CHUNKS:
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+_MOST_CHUNKS = 1 << 14
+_chunk_marks = _ChunkMarks()
+
+
+def _by_chunk(analysis: Analysis) -> tuple[int, int]:
+    """The marks and the number of words of an ASCII text: no word or digit is outside of its
+    chunks or goes beyond one."""
+    marks = words = 0
+    for _, chunk, _ in analysis.parts:
+        mark, count = _chunk_marks[chunk]
+        marks |= mark
+        words += count
+    return marks, words
+
+
+def _asks(text: str) -> bool:
+    if text.isascii():
+        return "?" in text
+    return _ASKING.search(text) is not None
+
+
+def _has_clock(text: str) -> bool:
+    """Whether digits of the text are a clock time, a date or a year."""
+    return any(_CLOCK.match(text, digits.start()) for digits in _DIGITS.finditer(text))
 
 
 def _words(text: str) -> list[str]:
@@ -100,23 +181,23 @@ def _words(text: str) -> list[str]:
 cached_fold = lru_cache(maxsize=1 << 14)(fold)
 
 
-def _asking(text: str) -> Signal:
-    telling = False
-    for match in _SENTENCES.finditer(text):
-        sentence = match.group()
-        words = _words(sentence)
-        if words and not _ASKING.search(sentence) and not _only_polite(sentence, words, None):
-            telling = True
-    return Signal.ASKS if telling else Signal.ASKS | Signal.QUESTION
+def _asking(text: str) -> int:
+    """The flags of a text with a question mark, by whether some sentence tells something."""
+    for sentence in _SENTENCES.findall(text):
+        if not _asks(sentence):
+            words = _words(sentence)
+            if words and not _only_polite(sentence, words, None):
+                return _ASKS
+    return _ASKS | _QUESTION
 
 
 def _only_polite(text: str, words: list[str], language: str | None) -> bool:
     """Polite words, names after them (Bye Joanna!) and function words, with at least one of the
     first and no question."""
-    if not words or len(words) > _MAX_PLEASANTRY or _ASKING.search(text):
+    if not words or len(words) > _MAX_PLEASANTRY or _asks(text):
         return False
-    if _POLITE_RUNS.fullmatch(text.strip()):
-        return True
+    if not text.isascii() and _POLITE_RUNS.fullmatch(text.strip()):
+        return True  # with words in it, so not of spaces and exclamation marks alone
     if POLITE_WORDS.isdisjoint(words):
         return False
     function = stop_words(language or "en")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofire.errors import InputError
+
+if TYPE_CHECKING:
+    import json
 
 MAX_COUNT = 255
 """Counts saturate here: one byte each."""
@@ -35,7 +38,11 @@ def pack_terms(terms: Iterable[str] | Mapping[str, int]) -> bytes:
             key = term_hash(term)
             hashed[key] = hashed.get(key, 0) + count
     else:
-        for key in map(term_hash, terms):
+        found = list(map(term_hash, terms))
+        keys = sorted(set(found))
+        if len(keys) == len(found):  # short texts mostly repeat nothing
+            return struct.pack(f"<{len(keys)}Q", *keys) + b"\x01" * len(keys)
+        for key in found:
             hashed[key] = hashed.get(key, 0) + 1
     keys = sorted(hashed)
     counts = [hashed[key] for key in keys]
@@ -77,7 +84,6 @@ def facet(name: str, *values: str) -> str:
 
 def canonical_json(value: Any) -> str:
     """One spelling for equal metadata values: sorted keys, no spaces, 1 and 1.0 alike."""
-    import json
 
     def plain(item: Any) -> Any:
         if isinstance(item, float) and item.is_integer():
@@ -88,4 +94,11 @@ def canonical_json(value: Any) -> str:
             return [plain(part) for part in item]
         return item
 
-    return json.dumps(plain(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _json().encode(value if type(value) is str else plain(value))
+
+
+@cache
+def _json() -> json.JSONEncoder:
+    import json  # not at start-up
+
+    return json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -32,8 +32,11 @@ def render(result: Result) -> str:
         lines += ["", f"{profile}: by category and by how far the evidence is", ""]
         lines += _details(result.asked[profile], result.ks)
     if result.folds:
-        lines += ["", "Left out: every weight and constant was chosen without the conversation"]
-        lines += ["that is scored. The other rows use the constants that ship."]
+        lines += [
+            "",
+            "Left out: weights and constants were chosen without the conversation that is",
+        ]
+        lines += ["scored. The other rows use those that ship, which were fitted to all of them."]
     return "\n".join(lines) + "\n"
 
 
