@@ -229,7 +229,7 @@ def compare(size: int, asked: int, folder: Path) -> tuple[dict[str, Figures], di
         part = texts[start : start + BATCH]
         for side in sides:
             adding[side.name] += timed(partial(side.add, part)) / 1e3
-        print(f"\radded {start + len(part):,}", end="", file=sys.stderr)
+        _tell(f"\radded {start + len(part):,}")
     single: dict[str, list[float]] = {side.name: [] for side in sides}
     for number in range(50):
         new = [f"{texts[number]} Again, number {number}."]
@@ -242,7 +242,7 @@ def compare(size: int, asked: int, folder: Path) -> tuple[dict[str, Figures], di
             taken = timed(partial(side.search, question, K))
             if index >= WARM:
                 searches[side.name].append(taken)
-        print(f"\rasked {index + 1:,}   ", end="", file=sys.stderr)
+        _tell(f"\rasked {index + 1:,}   ")
     print(file=sys.stderr)
     for side in sides:
         side.close()
@@ -267,6 +267,12 @@ def show(title: str, columns: dict[str, Figures], order: Iterable[str]) -> None:
         cells = [columns[name].get(row) for name in columns]
         shown = ["" if cell is None else f"{cell:,.2f}" for cell in cells]
         print(f"{row:<52}" + "".join(f"{cell:>23}" for cell in shown))
+
+
+def _tell(progress: str) -> None:
+    """Progress, for somebody who watches."""
+    if sys.stderr.isatty():
+        print(progress, end="", file=sys.stderr)
 
 
 def main() -> None:

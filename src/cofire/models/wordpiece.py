@@ -21,6 +21,12 @@ CHUNK = 20_000
 """Characters tokenized at once: an encoding costs hundreds of bytes a token."""
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+# Printable ASCII without "[" and "]": no special token is in it and nothing of it is dropped, so
+# its wordpieces are those of its words and of its punctuation marks, one by one.
+_PLAIN = re.compile(r"[\t\n\r -Z\\^-~]*+")
+_UNITS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\\^-`{-~]")
+_KEPT_WORD = 48  # letters; longer ones are seldom met again
+_MOST_WORDS = 1 << 15
 # Where the tokenizer itself always separates, so that a text cut there yields the same pieces.
 _BOUNDARY = re.compile("[ \\n\\r\\t\u3400-\u4dbf\u4e00-\u9fff]")
 
@@ -30,6 +36,7 @@ class WordPieces:
 
     def __init__(self) -> None:
         self._tokenizer: Tokenizer | None = None
+        self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
         renew_after_fork(self)
 
@@ -38,6 +45,23 @@ class WordPieces:
 
     def count(self, text: str) -> int:
         """Number of wordpieces, without special tokens."""
+        if len(text) <= CHUNK and text.isascii() and _PLAIN.fullmatch(text):
+            sizes = self._sizes
+            units = _UNITS.findall(text)
+            return sum(sizes.get(unit) or self._size(unit) for unit in units)
+        return self.count_exactly(text)
+
+    def _size(self, unit: str) -> int:
+        """Wordpieces of a word or a mark, kept for the next time it is met."""
+        size = len(self._loaded().encode(unit, add_special_tokens=False))
+        if len(unit) <= _KEPT_WORD:
+            if len(self._sizes) >= _MOST_WORDS:
+                self._sizes = {}
+            self._sizes[unit] = size
+        return size
+
+    def count_exactly(self, text: str) -> int:
+        """The same by the tokenizer itself, whatever the text."""
         tokenizer = self._loaded()
         return sum(
             len(tokenizer.encode(chunk, add_special_tokens=False)) for _, chunk in _chunks(text)
