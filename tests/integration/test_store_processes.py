@@ -154,7 +154,7 @@ def test_a_forked_child_can_use_the_store(path: Path, store: Store) -> None:
     store.append(space, [an_item("parent before")])
 
     def child() -> None:
-        assert store.counts(space).items == 1
+        assert store.counts(space).items >= 1  # the parent writes on meanwhile
         for index in range(20):
             store.append(space, [an_item(f"child {index}")])
         store.close()
