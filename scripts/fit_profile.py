@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from cofire.evaluation.locomo import remembered
+from cofire.evaluation.benches import remembered
 from cofire.evaluation.tuning import best_on_all
 from cofire.interchange.locomo import load
 from cofire.retrieval.profiles import profile_named

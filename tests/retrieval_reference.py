@@ -20,7 +20,7 @@ TEMPORAL = 0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A memory: term and concept counts, a unit vector (None: none), its session (0: none), the
-    hashes of its speaker's names, signal bits and time in µs."""
+    hashes of its speaker's names, its time in µs, when what it tells of was, and importance."""
 
     terms: Mapping[int, int]
     concepts: Mapping[int, int] = field(default_factory=dict)
@@ -29,6 +29,7 @@ class Turn:
     names: tuple[int, ...] = ()
     time: int = 0
     event: tuple[int, int] | None = None
+    importance: int = 5
 
 
 def bm25(
@@ -176,7 +177,7 @@ def graph_of(turns: Sequence[Turn], dimension: int = 4) -> ActiveGraph:
         rows.append(
             (
                 *(number, number.to_bytes(16, "big"), 1, 0, 0, 0, turn.session, turn.time),
-                *(start, end, None, 5, 0, 0, sum(turn.terms.values())),
+                *(start, end, None, turn.importance, 0, 0, sum(turn.terms.values())),
                 *(_packed(turn.terms), _packed(turn.concepts)),
                 np.array(sorted(turn.names), "<u8").tobytes(),
                 vector,

@@ -64,7 +64,11 @@ class AsyncMemory:
         return cls(await asyncio.to_thread(Memory.open, *args, **kwargs))
 
     async def _run(self, call: Callable[[], R]) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+        try:
+            running = self._pool.submit(call)
+        except RuntimeError:  # it is closed, which the memory itself says best
+            return await asyncio.to_thread(call)
+        return await asyncio.wrap_future(running)
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,6 +91,14 @@ class AsyncMemory:
     candidates = _Threaded(Memory.candidates)
     count_tokens = _Threaded(Memory.count_tokens)
     similarity = _Threaded(Memory.similarity)
+    feedback = _Threaded(Memory.feedback)
+    opened = _Threaded(Memory.opened)
+    cited = _Threaded(Memory.cited)
+    strengthen = _Threaded(Memory.strengthen)
+    strengths = _Threaded(Memory.strengths)
+    why = _Threaded(Memory.why)
+    proposals = _Threaded(Memory.proposals)
+    replay = _Threaded(Memory.replay)
     get = _Threaded(Memory.get)
     list = _Threaded(Memory.list)
     update = _Threaded(Memory.update)
@@ -100,5 +112,6 @@ class AsyncMemory:
     import_ = _Threaded(Memory.import_)
     backup = _Threaded(Memory.backup)
     restore = _Threaded(Memory.restore)
+    scrub = _Threaded(Memory.scrub)
     reembed = _Threaded(Memory.reembed)
     check = _Threaded(Memory.check)

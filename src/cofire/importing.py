@@ -15,6 +15,7 @@ from cofire.errors import InputError, KeyConflictError, NotFoundError
 from cofire.filing import Filed, Filing
 from cofire.interchange import Format, ImportReport
 from cofire.interchange.documents import chosen_folder
+from cofire.interchange.report import Places
 from cofire.models import Embedder
 from cofire.store import Store
 from cofire.store.records import SpaceInfo
@@ -72,13 +73,13 @@ class Importer:
             return self._own(source, project, progress)
         if chosen is Format.TEXT and isinstance(source, str | Path):
             filing = Filing(self._store, self._encoder, chosen_folder(source, root))
-        report, messages = exchange.messages_of(source, chosen, root)
+        report, messages, places = exchange.messages_of(source, chosen, root)
         self._spaces.target(project)
         clock = datetime.now(UTC)
         done = 0
         while batch := list(islice(messages, BATCH)):
             if filing is None:
-                self._messages(project, batch, clock, report, first=done)
+                self._messages(project, batch, clock, report, first=done, places=places)
             else:
                 self._documents(project, batch, clock, report, filing)
             done += len(batch)
@@ -94,17 +95,22 @@ class Importer:
         report: ImportReport,
         *,
         first: int,
+        places: Places | None = None,
     ) -> None:
-        """Store a thousand messages; where one cannot be used, the others are kept."""
+        """Store a thousand messages; where one cannot be used, the others are kept, and the report
+        says where it is in its file."""
         try:
             receipt = self._store_batch(project, batch, now, first)
         except InputError as exc:
             if len(batch) == 1:
-                report.reject(batch[0].key or "message", str(exc))
+                where = batch[0].metadata.get("path") if places is None else places.of(first)
+                # The cause does not say which message of those stored together it is.
+                reason = exc.__cause__ if isinstance(exc.__cause__, InputError) else exc
+                report.reject(str(where or batch[0].key or "message"), str(reason))
                 return
             half = len(batch) // 2
-            self._messages(project, batch[:half], now, report, first=first)
-            self._messages(project, batch[half:], now, report, first=first + half)
+            for part, at in ((batch[:half], first), (batch[half:], first + half)):
+                self._messages(project, part, now, report, first=at, places=places)
             return
         _count(receipt, report)
 

@@ -1,67 +1,69 @@
 """`Memory`: remember, recall and look after what an agent knows.
 
-Thin: each verb checks its arguments, asks the layer that does the work, and turns the store's
-records into public values (`cofire.views`).
+Thin: each verb checks its arguments, asks the module that does the work (`remembering`,
+`forgetting`, `upkeep`, `importing`, `exchange`, or the recaller and the store themselves), and
+turns the store's records into public values (`views`). What they all work with is `Workings`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import islice
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
-from cofire import exchange, views
+from cofire import exchange, forgetting, learning, remembering, upkeep, views
 from cofire.arguments import (
-    as_messages,
+    Messages,
+    as_count,
+    as_credits,
+    as_ids,
+    as_link_type,
     as_moment,
     as_name,
+    as_outcome,
+    as_principal,
+    as_profile,
+    as_strength,
     as_tags,
     clean_changes,
     make_filters,
 )
 from cofire.dynamics.arrays import F64
-from cofire.encoding.encoder import Encoder, Redact
-from cofire.encoding.reembedding import reembed_space
+from cofire.encoding.encoder import Redact
 from cofire.errors import InputError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
-from cofire.models import Embedder, make_embedder
-from cofire.models.verifying import VerifiedEmbedder
-from cofire.retrieval.engine import Recaller
-from cofire.retrieval.profiles import Profile, profile_named
-from cofire.store import Store, open_store
-from cofire.store.recall_log import RecallLog
-from cofire.store.records import Finding, SpaceInfo
-from cofire.store.updating import ChangedMeanwhileError
+from cofire.models import Embedder
+from cofire.retrieval.profiles import Profile
+from cofire.store.records import Finding
 from cofire.types import (
+    VISIBLE_KINDS,
+    Evidence,
     Item,
     Kind,
+    Learned,
     Link,
     LinkType,
     Message,
     MessageChanges,
     Page,
     Progress,
+    Proposal,
     Recall,
     Receipt,
-    SpaceRef,
     Stats,
+    Strength,
     TimeLike,
     Version,
     to_micros,
 )
-from cofire.visible import VisibleSpaces, missing, open_space, require_model
+from cofire.visible import missing
+from cofire.workings import Workings, open_workings
 
 if TYPE_CHECKING:
     from cofire.settings import Settings
-
-BATCH = 1_000
-"""Messages per transaction when many are remembered at once."""
 
 
 class Memory:
@@ -71,26 +73,9 @@ class Memory:
     several threads; several processes may open the same store.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        own: SpaceInfo,
-        projects: Mapping[str, SpaceInfo],
-        *,
-        vectors: bool = True,
-        redact: Redact | None = None,
-        graph_bytes: int = 1 << 30,
-    ) -> None:
-        """For `Memory.open`; takes over `store` and `embedder` and closes them."""
-        self._store = store
-        self._embedder = embedder
-        self._vectors = vectors
-        used = embedder if vectors else None
-        self._encoder = Encoder(used, redact=redact)
-        self._recaller = Recaller(store, used, embedder, graph_bytes)
-        self._spaces = VisibleSpaces(store, own, projects, used, self._recaller.forget)
-        self._log = RecallLog(store)
+    def __init__(self, workings: Workings) -> None:
+        """For `Memory.open`; takes over what it is given and closes it."""
+        self._workings = workings
 
     @classmethod
     def open(
@@ -105,6 +90,7 @@ class Memory:
         vectors: bool = True,
         embedder: Embedder | str | None = None,
         redact: Redact | None = None,
+        trusted: Sequence[str] | str = (),
         settings: Settings | None = None,
     ) -> Self:
         """Open or make a memory.
@@ -113,56 +99,24 @@ class Memory:
         `identity` names the agent, `user` whom it serves, `projects` the spaces it shares: recall
         reads all of them, `remember` writes to the agent's own unless told otherwise.
         `vectors=False` searches by words only and needs no model; what is remembered meanwhile
-        gets its vectors from `reembed`. `embedder` overrides the settings' choice. `redact` is
-        called on every text before it is stored, embedded or logged.
+        gets its vectors from `reembed`. `embedder` (a name, or an object of your own) overrides
+        the choice of `settings`, which default to what the environment says; memories with the
+        same choice share one embedder. `redact` is called on every text before it is stored,
+        embedded or logged, and returns the text that may be kept; what it raises reaches you.
+        `trusted` are principals whose feedback moves a link as far as it goes, not by at most 0.2
+        a day.
 
         Raises EmbeddingMismatchError where the store's vectors are another model's (the message
         names the command that re-embeds), NotFoundError where it is missing and `create` is
         False, ConfigurationError, InputError, and StoreError for what the back end refuses.
         """
-        from cofire.settings import default_store, load_settings
-
-        if settings is None:
-            choice = embedder if isinstance(embedder, str) else None
-            settings = load_settings(embedder=choice)
-        model = (
-            make_embedder(settings)
-            if embedder is None or isinstance(embedder, str)
-            else VerifiedEmbedder(embedder)
-        )
-        shared = (projects,) if isinstance(projects, str) else tuple(projects)
-        where = url_or_path if url_or_path is not None else settings.store or default_store()
-        store = open_store(
-            where, create=create, busy_timeout=settings.write_wait, durability=settings.durability
-        )
-        try:
-            now = to_micros(datetime.now(UTC))
-            tenant = as_name("tenant", tenant)
-            refs = [
-                SpaceRef(
-                    tenant=tenant,
-                    identity=as_name("identity", identity),
-                    user=None if user is None else as_name("user", user),
-                )
-            ]
-            refs += [SpaceRef(tenant=tenant, project=as_name("project", name)) for name in shared]
-            spaces = [open_space(store, ref, now) for ref in refs]
-            if vectors:
-                for space in spaces:
-                    require_model(space, model, where)
-        except BaseException:
-            store.close()
-            raise
-        named = dict(zip(shared, spaces[1:], strict=True))
         return cls(
-            store,
-            model,
-            spaces[0],
-            named,
-            vectors=vectors,
-            redact=redact,
-            graph_bytes=settings.graph_cache_mb * 1_000_000,
-        )
+            open_workings(
+                url_or_path, identity, user, projects,
+                tenant=tenant, create=create, vectors=vectors, embedder=embedder, redact=redact,
+                settings=settings, trusted=trusted,
+            )
+        )  # fmt: skip
 
     def __enter__(self) -> Self:
         return self
@@ -177,11 +131,7 @@ class Memory:
 
     def close(self) -> None:
         """Write what is still buffered and let go of files; closing again does nothing."""
-        with ExitStack() as closing:  # each is closed, whatever those before it raise
-            closing.callback(self._embedder.close)
-            closing.callback(self._store.close)
-            closing.callback(self._recaller.close)
-            closing.callback(self._log.close)
+        self._workings.close()
 
     # Remembering
 
@@ -207,9 +157,11 @@ class Memory:
     ) -> Receipt:
         """Remember one text, one message, or many.
 
-        A message is a `Message` or a mapping with its fields, `content` at least (of a chat
-        message, `name` is the speaker and tool calls are passed over). The keyword arguments are
-        `Message`'s fields and apply to every message that does not set its own. `project` writes
+        A message is a `Message` or a mapping with its fields, `content` at least. Of a chat
+        message, `name` is the speaker, parts of text are put one below the other, and what is no
+        text (tool calls, pictures) is left out; one that has no text beside them is passed over,
+        as a warning of the receipt says. The keyword arguments are `Message`'s fields and apply
+        to every message that does not set its own; `tags` is one tag or several. `project` writes
         to a shared space. `now` replaces the clock. Up to 1,000 messages are one transaction;
         more are stored a thousand at a time, and `progress` is told.
 
@@ -223,39 +175,11 @@ class Memory:
             "expires": expires, "key": key,
         }  # fmt: skip
         given = {name: value for name, value in defaults.items() if value is not None}
-        messages, total = as_messages(content, given)
-        if key is not None and total != 1:
+        messages = Messages(content, given)
+        if key is not None and messages.total != 1:
             raise InputError("one key cannot stand for many messages; give each its own")
-        clock = as_moment(now)
-        self._spaces.target(project)  # an unknown project is refused before anything is read
-        receipts = []
-        done = 0
-        while batch := list(islice(messages, BATCH)):
-            receipts.append(self._store_batch(project, batch, clock, first=done))
-            done += len(batch)
-            if progress is not None:
-                progress(done, total)
-        if len(receipts) == 1:
-            return receipts[0]
-        return _joined(
-            receipts,
-            self._spaces.lasting(lambda: self._store.revision(self._spaces.target(project))),
-        )
-
-    def _store_batch(
-        self, project: str | None, batch: Sequence[Message], now: datetime, *, first: int
-    ) -> Receipt:
-        encoded = self._encoder.encode(batch, now=now, counter=self._embedder, first=first)
-        appended = self._spaces.lasting(
-            lambda: self._store.append(
-                self._spaces.with_model(self._spaces.target(project)), encoded.items
-            )
-        )
-        return Receipt(
-            ids=tuple(views.public_id(uid) for uid in appended.uids),
-            created=appended.created,
-            revision=appended.revision,
-            warnings=encoded.warnings,
+        return remembering.remember(
+            self._workings, project, messages, as_moment(now), progress=progress
         )
 
     # Recalling
@@ -289,28 +213,24 @@ class Memory:
 
         Same memories, same question, same `now`: same answer. Raises InputError, StoreError.
         """
-        chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+        chosen = as_profile(profile)
         filters = make_filters(
             kinds=kinds, speakers=speakers, sessions=sessions, tags=tags,
             metadata=metadata, since=since, until=until,
         )  # fmt: skip
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise InputError(f"k must be a whole number of at least 1, not {k!r}")
-        if token_budget is not None and (
-            isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
-        ):
-            raise InputError(
-                f"token_budget must be a whole number of at least 1, not {token_budget!r}"
-            )
+        most = as_count("k", k)
+        budget = None if token_budget is None else as_count("token_budget", token_budget)
         question, clock = self._question(query), as_moment(now)
-        recall, records = self._spaces.lasting(
-            lambda: self._recaller.recall(
-                self._spaces.all(), question, k,
-                profile=chosen, now=clock, filters=filters, token_budget=token_budget,
-                explain=explain,
-            )
-        )  # fmt: skip
-        self._log.add(records)
+        recaller, spaces = self._workings.recaller, self._workings.spaces
+        with self._workings.embedding.shared():
+            recall, records = spaces.lasting(
+                lambda: recaller.recall(
+                    spaces.all(), question, most,
+                    profile=chosen, now=clock, filters=filters, token_budget=budget,
+                    explain=explain,
+                )
+            )  # fmt: skip
+        self._workings.log.add(records)
         return recall
 
     def candidates(
@@ -318,37 +238,135 @@ class Memory:
     ) -> tuple[tuple[str, ...], F64]:
         """Every candidate of a recall, best first, as ids (n,) and the terms of their scores
         (n, len(cofire.retrieval.features.TERMS)): what a profile's weights are fitted on."""
-        chosen = profile if isinstance(profile, Profile) else profile_named(profile)
+        chosen = as_profile(profile)
         question, clock = self._question(query), as_moment(now)
-        return self._spaces.lasting(
-            lambda: self._recaller.candidates(
-                self._spaces.all(), question, profile=chosen, now=clock
+        recaller, spaces = self._workings.recaller, self._workings.spaces
+        with self._workings.embedding.shared():
+            return spaces.lasting(
+                lambda: recaller.candidates(spaces.all(), question, profile=chosen, now=clock)
             )
-        )
 
     def _question(self, query: str) -> str:
         if not isinstance(query, str):
             raise InputError(f"a question must be text, not {type(query).__name__}")
-        return self._encoder.clean(query)
+        return self._workings.encoder.clean(query)
 
     def count_tokens(self, text: str) -> int:
         """Wordpieces of a text by this memory's model: the unit of token budgets."""
-        return self._embedder.count_tokens(text)
+        return self._workings.embedder.count_tokens(text)
 
     def similarity(self, query: str, texts: Sequence[str]) -> float:
         """Cosine of a question to the most similar of some texts, in [-1, 1]; 0 without texts.
         Raises EmbeddingError."""
         if not texts:
             return 0.0
-        vector, _ = self._embedder.embed_query(query)
-        return float((self._embedder.embed_passages(list(texts)).vectors @ vector).max())
+        with self._workings.embedding.shared():
+            embedder = self._workings.embedder
+            vector, _ = embedder.embed_query(query)
+            return float((embedder.embed_passages(list(texts)).vectors @ vector).max())
+
+    # Learning
+
+    def feedback(
+        self,
+        recall: Recall | str,
+        used: Sequence[str] | str = (),
+        rejected: Sequence[str] | str = (),
+        *,
+        outcome: float = 1.0,
+        by: str | None = None,
+        interaction: str | None = None,
+        now: TimeLike | None = None,
+    ) -> Learned:
+        """Say which memories of a recall were `used` (ids) and which were `rejected`, and how it
+        went: this is what Cofire learns from.
+
+        `outcome` in [-1, 1]: 1 helped, 0 is no evidence either way, -1 did harm. What was used
+        together is linked (asymptotically: S ← S + (1 - S)·α·credit, credit divided by how many
+        were used), and the question is kept as a cue of it; what was rejected where something
+        else was used is weakened. `by` is the principal who says so: one that is not `trusted`
+        moves a link by at most 0.2 a day, and the same about the same question counts once.
+        `interaction` names a conversation: what is used soon after each other in one counts, a
+        little, as used together.
+
+        Raises InputError (an id that this recall did not return), NotFoundError (a recall unknown
+        or older than 30 days), StoreError.
+        """
+        credits = as_credits(used, rejected)
+        return learning.feedback(
+            self._workings, recall,
+            credits=credits, outcome=as_outcome(outcome), by=as_principal(by), signal="used",
+            interaction=None if interaction is None else as_name("interaction", interaction),
+            now=as_moment(now),
+        )  # fmt: skip
+
+    def opened(
+        self,
+        recall: Recall | str,
+        ids: Sequence[str] | str,
+        *,
+        by: str | None = None,
+        now: TimeLike | None = None,
+    ) -> Learned:
+        """Say that an agent looked at these results of one recall: a weaker signal than
+        `feedback`. Raises as `feedback` does."""
+        return learning.feedback(
+            self._workings, recall,
+            credits=as_credits(ids, ()), outcome=1.0, by=as_principal(by), signal="opened",
+            interaction=None, now=as_moment(now),
+        )  # fmt: skip
+
+    def cited(
+        self, recall: Recall, answer: str, *, by: str | None = None, now: TimeLike | None = None
+    ) -> Learned:
+        """Learn from a generated answer what it cites of a recall: `[1]` or `[2, 3]` by place, or
+        ids. A weaker signal than `feedback`; an answer that cites nothing teaches nothing. Raises
+        as `feedback` does."""
+        if not isinstance(recall, Recall) or not isinstance(answer, str):
+            raise InputError("cited takes a Recall and the text of the answer made from it")
+        ids = learning.cited_ids(recall, answer)
+        if not ids:
+            return Learned(counted=False, links=())
+        return learning.feedback(
+            self._workings, recall,
+            credits=dict.fromkeys(ids, 1.0), outcome=1.0, by=as_principal(by), signal="cited",
+            interaction=None, now=as_moment(now),
+        )  # fmt: skip
+
+    def strengthen(
+        self, a: str, b: str, *, by: str | None = None, now: TimeLike | None = None
+    ) -> Learned:
+        """Say that two memories belong together. Each call counts, within the principal's 0.2 a
+        day. Raises NotFoundError, InputError."""
+        return learning.strengthen(self._workings, a, b, by=as_principal(by), now=as_moment(now))
+
+    def strengths(
+        self, *, as_of: TimeLike | None = None, now: TimeLike | None = None
+    ) -> tuple[Strength, ...]:
+        """Every learned link, strongest first, recomputed from the log; `as_of` a past moment."""
+        past = None if as_of is None else as_moment(as_of)
+        return learning.strengths(self._workings, as_of=past, now=as_moment(now))
+
+    def why(self, a: str, b: str) -> tuple[Evidence, ...]:
+        """The events behind the link of two memories, oldest first. Raises NotFoundError."""
+        return learning.why(self._workings, a, b)
+
+    def proposals(self, least: int = 3) -> tuple[Proposal, ...]:
+        """Pairs that may contradict each other: at least so often one was rejected where the
+        other was used."""
+        return learning.proposals(self._workings, as_count("least", least))
+
+    def replay(self) -> int:
+        """Recompute every strength from the log and mend what differs; returns how many did (0
+        unless somebody changed the file by other means)."""
+        return learning.replay(self._workings)
 
     # Looking after
 
     def get(self, id: str) -> Item:
         """The whole memory. Raises NotFoundError."""
-        space, number = self._spaces.locate(id)
-        row = self._store.get(space, number)
+        space, number = self._workings.spaces.locate(id)
+        row = self._workings.store.get(space, number)
         if row is None:
             raise missing(id)
         return views.item(space, row)
@@ -368,20 +386,21 @@ class Memory:
         until: TimeLike | None = None,
     ) -> Page:
         """A page of memories by time. `after` is the former page's `next`. Filters as in
-        `recall`. Raises InputError."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 10_000:
-            raise InputError(f"limit must be a whole number from 1 to 10,000, not {limit!r}")
+        `recall`; what Cofire makes itself (cues) is listed only where `kinds` names it. Raises
+        InputError."""
+        most = as_count("limit", limit, most=10_000)
         filters = make_filters(
-            kinds=kinds, speakers=speakers, sessions=sessions, tags=tags,
+            kinds=kinds or VISIBLE_KINDS, speakers=speakers, sessions=sessions, tags=tags,
             metadata=metadata, since=since, until=until,
         )  # fmt: skip
         cursor = None if after is None else views.read_cursor(after)
-        self._spaces.renew()
-        rows = self._store.list(
-            self._spaces.all(), filters, after=cursor, limit=limit + 1, newest_first=newest_first
+        spaces = self._workings.spaces
+        spaces.renew()
+        rows = self._workings.store.list(
+            spaces.all(), filters, after=cursor, limit=most + 1, newest_first=newest_first
         )
-        items = tuple(views.item(row.space, row.item) for row in rows[:limit])
-        last = rows[limit - 1].item if len(rows) > limit else None
+        items = tuple(views.item(row.space, row.item) for row in rows[:most])
+        last = rows[most - 1].item if len(rows) > most else None
         return Page(items=items, next=None if last is None else views.cursor(last))
 
     def update(
@@ -401,28 +420,13 @@ class Memory:
         if content is not None:
             wanted["content"] = content
         clock = as_moment(now)
-        cleaned = clean_changes(wanted)
-        while True:
-            try:
-                self._update(id, cleaned, clock)
-            except ChangedMeanwhileError:  # by somebody else: that change must stay
-                continue
-            return self.get(id)
-
-    def _update(self, id: str, changes: Mapping[str, Any], now: datetime) -> None:
-        space, number = self._spaces.locate(id)
-        row = self._store.get(space, number)
-        if row is None:
-            raise missing(id)
-        message = replace(views.message(row), **changes)
-        encoded = self._encoder.encode([message], now=now, counter=self._embedder)
-        space = self._spaces.with_model(space)
-        self._store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)
+        remembering.update(self._workings, id, clean_changes(wanted), clock)
+        return self.get(id)
 
     def history(self, id: str) -> tuple[Version, ...]:
         """A memory's former texts, oldest first. Raises NotFoundError."""
-        space, number = self._spaces.locate(id)
-        return tuple(views.version(row) for row in self._store.history(space, number))
+        space, number = self._workings.spaces.locate(id)
+        return tuple(views.version(row) for row in self._workings.store.history(space, number))
 
     def forget(
         self,
@@ -437,42 +441,24 @@ class Memory:
         in place of ids deletes the agent's own space (or the named project's). Returns how many
         were deleted. Raises NotFoundError, and InputError where neither is given: nothing is
         ever deleted by leaving something out.
+
+        In a session the turns before and after are linked anew. The files are cleared of traces
+        too; where somebody who reads at that moment (or a full disk) is in the way, the memories
+        are gone all the same and a warning is logged: traces of their texts may stay until the
+        next deletion, `scrub`, or the last process closes the store. In a file above 8 MB only
+        `scrub` clears unused parts.
         """
         if not isinstance(everything, bool):
             raise InputError(f"everything must be True or False, not {everything!r}")
         if everything:
             if ids is not None:
                 raise InputError("give ids or everything=True, not both")
-            return self._spaces.lasting(lambda: self._forget_space(self._spaces.target(project)))
-        if ids is not None and not isinstance(ids, Iterable):
-            raise InputError(f"ids must be texts, not {type(ids).__name__}")
-        wanted = [ids] if isinstance(ids, str) else list(ids or ())
-        if not wanted:
-            raise InputError("name what to forget: ids, or everything=True for the whole space")
-        places = [self._spaces.locate(id) for id in dict.fromkeys(wanted)]
-        self._log.flush()
-        gone = 0
-        for space in {space.space_id: space for space, _ in places}.values():
-            numbers = [number for place, number in places if place.space_id == space.space_id]
-            gone += self._store.forget(space, numbers)
-            self._recaller.forget(space)
-        self.forget_vectors()
-        return gone
-
-    def _forget_space(self, space: SpaceInfo) -> int:
-        self._log.flush()
-        count = self._store.counts(space).items
-        self._store.forget_space(space)
-        self._recaller.forget(space)
-        self.forget_vectors()
-        self._spaces.put(open_space(self._store, space.ref, to_micros(datetime.now(UTC))))
-        return count
+            return forgetting.forget_everything(self._workings, project)
+        return forgetting.forget(self._workings, as_ids(ids))
 
     def forget_vectors(self) -> None:
         """Empty the embedder's cache: it may hold vectors of what was deleted."""
-        clear = getattr(self._embedder, "clear", None)
-        if clear is not None:
-            clear()
+        forgetting.forget_vectors(self._workings)
 
     def link(
         self,
@@ -486,38 +472,32 @@ class Memory:
         """Link two memories of one space. Raises NotFoundError where either is missing or they
         lie in different spaces, InputError for a second link of the pair or a strength outside
         [0, 1]."""
-        try:
-            kind = LinkType(type)
-        except ValueError as exc:
-            raise InputError(
-                f"there is no link type {type!r}; use one of {', '.join(LinkType)}"
-            ) from exc
-        if isinstance(strength, bool) or not isinstance(strength, int | float):
-            raise InputError(f"a link's strength is a number in [0, 1], not {strength!r}")
-        from_space, from_number = self._spaces.end(source)
-        to_space, to_number = self._spaces.end(target)
+        kind, weight = as_link_type(type), as_strength(strength)
+        spaces = self._workings.spaces
+        from_space, from_number = spaces.end(source)
+        to_space, to_number = spaces.end(target)
         if from_space.space_id != to_space.space_id:
             raise missing(target)
-        self._store.link(
-            from_space, from_number, to_number, kind.value, strength, now=to_micros(as_moment(now))
+        self._workings.store.link(
+            from_space, from_number, to_number, kind.value, weight, now=to_micros(as_moment(now))
         )
-        return Link(source=source, target=target, type=kind, strength=strength)
+        return Link(source=source, target=target, type=kind, strength=weight)
 
     def links(self, id: str) -> tuple[Link, ...]:
         """The links from and to a memory. Raises NotFoundError."""
-        space, number = self._spaces.locate(id)
-        return tuple(views.link(row) for row in self._store.links(space, number))
+        space, number = self._workings.spaces.locate(id)
+        return tuple(views.link(row) for row in self._workings.store.links(space, number))
 
     def stats(self) -> Stats:
         """Counts and sizes of every space this memory reads."""
-        self._log.flush()
-        self._spaces.renew()
+        workings = self._workings
+        workings.settle()
         return Stats(
             spaces=tuple(
-                views.stats(space, self._store.counts(space)) for space in self._spaces.all()
+                views.stats(space, workings.store.counts(space)) for space in workings.spaces.all()
             ),
-            store_bytes=self._store.size(),
-            graph_bytes=self._recaller.nbytes,
+            store_bytes=workings.store.size(),
+            graph_bytes=workings.recaller.nbytes,
         )
 
     # Moving and mending
@@ -526,11 +506,13 @@ class Memory:
         self, target: str | Path | IO[bytes], *, progress: Progress | None = None
     ) -> Mapping[str, int]:
         """Write everything in this memory's spaces to a file or binary stream, as Cofire's own
-        versioned JSONL, vectors and history included. A file appears whole or not at all.
-        Returns how many records of each type there are. Raises StoreError, OSError."""
-        self._log.flush()
-        self._spaces.renew()
-        return exchange.export(self._store, self._spaces.all(), target, progress)
+        versioned JSONL, vectors and history included. A file appears whole or not at all, in
+        place of an older export. Returns how many records of each type there are. Raises
+        StoreError, OSError, and InputError for a file of anything else, the store's own included.
+        """
+        workings = self._workings
+        workings.settle()
+        return exchange.export(workings.store, workings.spaces.all(), target, progress)
 
     def import_(
         self,
@@ -556,27 +538,41 @@ class Memory:
         imported, updated, known before, and what could not be used and why. Raises NotFoundError,
         FormatError, InputError, StoreError.
         """
-        importer = Importer(
-            self._store,
-            self._spaces,
-            self._encoder,
-            self._embedder,
-            lambda project, batch, now, first: self._store_batch(project, batch, now, first=first),
-            vectors=self._vectors,
-        )
-        return importer.run(source, format=format, project=project, root=root, progress=progress)
+        workings = self._workings
+        with workings.importing.shared():
+            importer = Importer(
+                workings.store, workings.spaces, workings.encoder, workings.embedder,
+                lambda project, batch, now, first: remembering.store_batch(
+                    workings, project, batch, now, count(first)
+                ),
+                vectors=workings.vectors,
+            )  # fmt: skip
+            return importer.run(
+                source, format=format, project=project, root=root, progress=progress
+            )
 
     def backup(self, path: str | Path, *, progress: Progress | None = None) -> None:
-        """Copy the whole store to a file while it is in use. Raises StoreUnavailableError."""
-        self._log.flush()
-        self._store.backup(path, progress)
+        """Copy the whole store to a file while it is in use, in place of an older backup.
+
+        Raises StoreUnavailableError, and InputError for a file of anything else: a store (also
+        one that was a backup until it was opened as a store), and the store itself."""
+        self._workings.log.flush()
+        self._workings.store.backup(path, progress)
 
     def restore(self, path: str | Path, *, progress: Progress | None = None) -> None:
         """Replace the whole store by a backup. Raises NotFoundError, FormatError,
         SchemaVersionError, EmbeddingMismatchError (the backup is then in place all the same)."""
-        self._log.flush()
-        self._store.restore(path, progress)
-        self._spaces.reopen("the restored store")
+        upkeep.restore(self._workings, path, progress)
+
+    def scrub(self) -> int:
+        """Clear whatever traces of deleted text are left in the store's files.
+
+        `forget` does so by itself in a file of up to 8 MB while nobody reads; this rebuilds a file
+        of any size, in memory as large as itself, while others may read but not write. Returns
+        how many bytes smaller the store is. Raises StoreBusyError if others read or write for
+        longer than the wait (traces may then be left), StoreUnavailableError.
+        """
+        return upkeep.scrub(self._workings)
 
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Progress | None = None
@@ -585,50 +581,14 @@ class Memory:
 
         Adds what is missing, and moves the whole store to another model: new vectors are written
         beside the old ones, which stay in use until all are there, so it can be interrupted and
-        goes on where it stopped. Afterwards this memory uses `embedder`. Returns how many
-        vectors were made. Raises EmbeddingError, ConfigurationError, StoreError.
+        goes on where it stopped. Other threads may go on using this memory; they wait only for
+        the change itself (which waits for imports under way). Afterwards this memory uses
+        `embedder`. Returns how many vectors were made. Raises EmbeddingError, ConfigurationError,
+        InputError, StoreError.
         """
-        from cofire.settings import load_settings
-
-        if isinstance(embedder, str):
-            embedder = make_embedder(load_settings(embedder=embedder))
-        elif embedder is not None:
-            embedder = VerifiedEmbedder(embedder)
-        model = self._embedder if embedder is None else embedder
-        self._spaces.renew()
-        made = 0
-        spaces = self._store.spaces()
-        for space in spaces:
-            made += reembed_space(self._store, space, model, made, progress)
-            self._recaller.forget(space)
-        self._use(model)
-        return made
-
-    def _use(self, model: Embedder) -> None:
-        """From now on embed with `model`."""
-        if model is not self._embedder:
-            self._embedder.close()
-        self._embedder = model
-        self._vectors = True
-        self._encoder = self._encoder.with_embedder(model)
-        self._recaller.use(model)
-        self._spaces.use(model)
+        return upkeep.reembed(self._workings, embedder, progress)
 
     def check(self) -> Sequence[Finding]:
         """What does not agree with everything else: rows, segments, tags, links, vectors,
         postings and active graphs. Empty if all is well."""
-        self._log.flush()
-        self._spaces.renew()
-        found = list(self._store.check())
-        for space in self._spaces.all():
-            found += self._recaller.check(space)
-        return found
-
-
-def _joined(receipts: Sequence[Receipt], revision: int) -> Receipt:
-    return Receipt(
-        ids=tuple(id for receipt in receipts for id in receipt.ids),
-        created=tuple(new for receipt in receipts for new in receipt.created),
-        revision=receipts[-1].revision if receipts else revision,
-        warnings=tuple(dict.fromkeys(text for receipt in receipts for text in receipt.warnings)),
-    )
+        return upkeep.check(self._workings)

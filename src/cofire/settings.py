@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,9 +147,18 @@ def load_settings(**given: Any) -> Settings:
 
     Raises ConfigurationError naming the variable and what it may be.
     """
+    return _made({name: value for name, value in given.items() if value is not None})
+
+
+def with_embedder(settings: Settings, embedder: str) -> Settings:
+    """The settings with another embedder. Raises ConfigurationError."""
+    return _made({**dict(settings), "embedder": embedder})
+
+
+def _made(given: Mapping[str, Any]) -> Settings:
     path = config_path()
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        return Settings(**given)
     except ValidationError as exc:
         details = exc.errors(include_url=False, include_input=False)
         raise ConfigurationError("; ".join(_explained(detail) for detail in details)) from exc

@@ -7,18 +7,16 @@ caller gave another offset it is kept beside the time as `offset` (minutes east 
 from __future__ import annotations
 
 import enum
-import os
-import threading
-import time as _time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Protocol, TypedDict
 
-TimeLike = datetime | str | int | float
-"""A point in time: aware `datetime` (naive is read as UTC), ISO 8601 text, or epoch seconds or
-milliseconds (number or text, Slack's "1704067200.000100" included)."""
+from cofire.ids import new_uuid7 as new_uuid7  # noqa: PLC0414 - public here
+
+TimeLike = datetime | date | str | int | float
+"""A point in time: aware `datetime` (naive is read as UTC), `date` (its midnight in UTC), ISO 8601
+text, or epoch seconds or milliseconds (number or text, Slack's "1704067200.000100" included)."""
 
 
 class Kind(enum.StrEnum):
@@ -39,6 +37,8 @@ class Kind(enum.StrEnum):
 
 INTERNAL_KINDS = frozenset({Kind.CONCEPT, Kind.CUE, Kind.SHAPE})
 """Kinds that Cofire makes itself; callers cannot remember them and recall never returns cues."""
+VISIBLE_KINDS = tuple(kind for kind in Kind if kind not in INTERNAL_KINDS)
+"""Kinds that are listed where none is asked for."""
 
 
 class LinkType(enum.StrEnum):
@@ -81,9 +81,9 @@ class SpaceRef:
 class Message:
     """One thing to remember.
 
-    `content` is kept verbatim. `importance` is 1–10. `key` is the caller's own id: remembering
-    the same key again in the same space changes nothing. `time` is when it was said (default:
-    now); `expires` is when it stops being recalled.
+    `content` is kept verbatim. `importance` is 1–10. `tags` is a tuple, never a single text. `key`
+    is the caller's own id: remembering the same key again in the same space changes nothing.
+    `time` is when it was said (default: now); `expires` is when it stops being recalled.
     """
 
     content: str
@@ -199,7 +199,8 @@ class Link:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What `remember` did. `ids` are in the order of the messages; `created[i]` is False where
-    the caller's key had been remembered before. `warnings` say what could not be done fully."""
+    the caller's key had been remembered before. `warnings` say what could not be done fully, and
+    which messages have no id because there was no text in them."""
 
     ids: tuple[str, ...]
     created: tuple[bool, ...]
@@ -297,7 +298,12 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """What a question brought back, best first; `tokens` are wordpieces of the rendered lines."""
+    """What a question brought back, best first (by a profile whose `order` is "time": oldest
+    first); `tokens` are wordpieces of the rendered lines.
+
+    `confidence` in [0, 1]: how likely the memory holds an answer at all (None: the profile does not
+    say); `abstain`: too unlikely, so the honest answer is that nothing of the kind was said.
+    """
 
     id: str
     query: str
@@ -305,6 +311,8 @@ class Recall:
     profile: str
     tokens: int
     warnings: tuple[str, ...] = ()
+    confidence: float | None = None
+    abstain: bool = False
     trace: Trace | None = None
 
     def __iter__(self) -> Iterator[Recalled]:
@@ -325,8 +333,61 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """The rendered lines, best first, for a prompt."""
+        """The rendered lines, in the order of the items, for a prompt."""
         return "\n".join(hit.line for hit in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """A learned link between memories `a` and `b` (or the cue `a` and what answered it): how
+    strongly it conducts, in [0, 1], how often they were used together, and how often one was
+    rejected where the other was used."""
+
+    a: str
+    b: str
+    strength: float
+    coactivations: int = 0
+    rejections: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What feedback changed. `counted`: False if all of it had been said before, by the same
+    principal about the same question; then nothing changed. `links` are those that moved, with
+    their new strength; `evicted` counts links that went because a memory had too many."""
+
+    counted: bool
+    links: tuple[Strength, ...]
+    evicted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One event of the learning log that moved a link: when, of what `type` and by what `signal`
+    (`used`, `cited`, `opened`, `explicit`, `background`), `by` whom, with what `outcome` in
+    [-1, 1], in which `recall` (`question` while its record is kept), by how much the strength
+    moved and what it was then."""
+
+    sequence: int
+    time: datetime
+    type: str
+    signal: str | None
+    by: str | None
+    outcome: float | None
+    recall: str | None
+    question: str | None
+    movement: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Two memories that may contradict each other: one was rejected `rejections` times where the
+    other was used. Say so with `link(a, b, type="contradicts")`, or leave it."""
+
+    a: str
+    b: str
+    rejections: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,46 +456,6 @@ class Progress(Protocol):
     """Called during long work with what is done and, if known, the total."""
 
     def __call__(self, done: int, total: int | None, /) -> None: ...
-
-
-def new_uuid7(now_ms: int | None = None) -> uuid.UUID:
-    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 random bits.
-
-    Made from the clock, each is greater than the one before in this process (method 2 of section
-    6.2), so that memories of the same moment keep the order in which they were remembered.
-    """
-    random = int.from_bytes(os.urandom(10), "big") >> 6
-    if now_ms is not None:
-        return _uuid7(now_ms << 74 | random)
-    with _uuid_lock:
-        value = (_time.time_ns() // 1_000_000) << 74 | random
-        if value <= _last_uuid[0]:
-            value = _last_uuid[0] + 1 + (random & 0xFFFFFFFF)
-        _last_uuid[0] = value
-    return _uuid7(value)
-
-
-def _uuid7(value: int) -> uuid.UUID:
-    """48 + 74 bits with the version and the variant put where they belong."""
-    low = value & ((1 << 62) - 1)
-    return uuid.UUID(
-        int=value >> 74 << 80 | 0x7 << 76 | (value >> 62 & 0xFFF) << 64 | 1 << 63 | low
-    )
-
-
-_uuid_lock = threading.Lock()
-_last_uuid = [0]
-
-
-def _forget_last_uuid() -> None:
-    """In a forked child: it must not go on from the same number as its parent."""
-    global _uuid_lock  # noqa: PLW0603 - another thread of the parent may hold the old one
-    _uuid_lock = threading.Lock()
-    _last_uuid[0] = 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_last_uuid)
 
 
 def to_micros(moment: datetime) -> int:

@@ -10,6 +10,7 @@ from datetime import timedelta, timezone
 from cofire.errors import InputError
 from cofire.store.records import ItemRow, LinkRow, SpaceCounts, SpaceInfo, VersionRow
 from cofire.types import (
+    INTERNAL_KINDS,
     EventTime,
     Item,
     Kind,
@@ -21,6 +22,8 @@ from cofire.types import (
     Version,
     from_micros,
 )
+
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 def public_id(uid: bytes) -> str:
@@ -47,11 +50,12 @@ def public_number(space: SpaceInfo, number: int) -> int:
 
 def item(space: SpaceInfo, row: ItemRow) -> Item:
     """A stored row as the public value. For a segment: its whole's fields, its own text."""
+    recorded = from_micros(row.recorded)
     return Item(
         id=public_id(row.whole),
         number=public_number(space, row.parent or row.number),
         space=space.ref,
-        kind=Kind(row.kind),
+        kind=_KINDS[row.kind],
         content=row.content,
         title=row.title,
         speaker=row.speaker,
@@ -59,8 +63,8 @@ def item(space: SpaceInfo, row: ItemRow) -> Item:
         session=row.session,
         time=from_micros(row.time),
         offset=row.offset,
-        recorded=from_micros(row.recorded),
-        updated=from_micros(row.updated),
+        recorded=recorded,
+        updated=recorded if row.updated == row.recorded else from_micros(row.updated),
         event_times=tuple(
             EventTime(text=text, start=from_micros(start), end=from_micros(end), span=(first, last))
             for text, start, end, first, last in row.event_times
@@ -138,10 +142,11 @@ def link(row: LinkRow) -> Link:
 
 
 def stats(space: SpaceInfo, counts: SpaceCounts) -> SpaceStats:
-    """Counts of a space."""
+    """Counts of a space. What Cofire made itself is in `by_kind` only."""
+    own = sum(counts.by_kind.get(kind.value, 0) for kind in INTERNAL_KINDS)
     return SpaceStats(
         space=space.ref,
-        items=counts.items,
+        items=counts.items - own,
         segments=counts.segments,
         links=counts.links,
         by_kind=counts.by_kind,

@@ -155,17 +155,34 @@ def open_space(store: Store, ref: SpaceRef, now: int) -> SpaceInfo:
 
 
 def require_model(space: SpaceInfo, model: Embedder, where: object) -> None:
-    """Raises EmbeddingMismatchError where the space's vectors are another model's."""
+    """Raises EmbeddingMismatchError where the space's vectors are another model's. An embedder
+    that cannot be reached is no reason to refuse what it made."""
     if space.model is None:
         return
-    if (space.model, space.dimension) != (model.name, model.dimension):
-        raise EmbeddingMismatchError(
-            f"the vectors of {space.ref} in {where} were made by {space.model} "
-            f"({space.dimension} dimensions), but the embedder now is {model.name} "
-            f"({model.dimension}). Run `cofire reembed` to make them anew (nothing is deleted "
-            "until it is complete), set the former embedder, or open with vectors=False to "
-            "search by words meanwhile"
-        )
+    try:
+        name = model.name
+    except (EmbeddingError, ConfigurationError) as exc:
+        # It has to ask for its dimension because the space's is not of the name it would have.
+        now = f"another one that cannot even tell its dimension: {exc}"
+    else:
+        dimension = _dimension(model, space)
+        if (space.model, space.dimension) == (name, dimension):
+            return
+        now = f"{name} ({dimension})"
+    raise EmbeddingMismatchError(
+        f"the vectors of {space.ref} in {where} were made by {space.model} "
+        f"({space.dimension} dimensions), but the embedder now is {now}. Run `cofire reembed` to "
+        "make them anew (nothing is deleted until it is complete), set the former embedder, or "
+        "open with vectors=False to search by words meanwhile"
+    )
+
+
+def _dimension(model: Embedder, space: SpaceInfo) -> int | None:
+    """The model's, or the space's while the model cannot tell: it will be seen when it embeds."""
+    try:
+        return model.dimension
+    except (EmbeddingError, ConfigurationError):
+        return space.dimension
 
 
 def missing(id: str) -> NotFoundError:

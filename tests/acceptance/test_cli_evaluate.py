@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from cofire_process import Cofire
@@ -55,6 +56,104 @@ def test_json_alone(locomo: Cofire) -> None:
     done = locomo.ok("evaluate", "locomo", "locomo.json", "--profiles", "lexical", "--json", "-")
     assert done.err == ""
     assert done.json["questions"] == 2
+
+
+@pytest.fixture
+def two(cofire: Cofire) -> Cofire:
+    """Two conversations, each with questions of every kind."""
+    (cofire.folder / "locomo.json").write_text(json.dumps([talk("Ada", "Ben"), talk("Cyd", "Dov")]))
+    return cofire
+
+
+def talk(one: str, other: str) -> dict[str, Any]:
+    """Two sessions of ten turns, questions that share evidence, and some without an answer."""
+    things = ["plum tree", "canoe", "violin", "lantern", "kite"]
+    conversation: dict[str, Any] = {"speaker_a": one, "speaker_b": other}
+    for session, month in ((1, "May"), (2, "June")):
+        conversation[f"session_{session}_date_time"] = f"1:56 pm on 8 {month}, 2023"
+        conversation[f"session_{session}"] = [
+            {
+                "speaker": (one, other)[turn % 2],
+                "dia_id": f"D{session}:{turn + 1}",
+                "text": f"I bought a {things[turn % 5]} for {one} and {other}, number {turn}.",
+            }
+            for turn in range(10)
+        ]
+    questions = [
+        {
+            "question": f"What about the {thing} of {name}?",
+            "answer": thing,
+            "category": 1 + at % 4,
+            "evidence": [f"D1:{at + 1}", f"D2:{at + 1}"][: 1 + at % 2],
+        }
+        for name in (one, other)
+        for at, thing in enumerate(things)
+    ]
+    questions += [
+        {"question": f"Why did {one} sell the boat?", "category": 5, "evidence": ["D1:1"],
+         "adversarial_answer": "debts"},
+        {"question": f"When did {other} marry?", "category": 5, "evidence": ["D1:2"],
+         "adversarial_answer": "in May"},
+    ]  # fmt: skip
+    return {"sample_id": f"conv-{one}", "conversation": conversation, "qa": questions}
+
+
+def test_the_gate_is_measured_where_something_has_no_answer(two: Cofire) -> None:
+    done = two.ok(
+        "evaluate", "locomo", "locomo.json", "--profiles", "cofire", "--no-ablations",
+        "--json", "figures.json",
+    )  # fmt: skip
+    assert "does it know what it does not know?" in done.out
+    assert "Fitted to all conversations: " in done.out
+    gating = json.loads((two.folder / "figures.json").read_text())["gating"]["cofire"]
+    assert (gating["answerable"], gating["category_5"], gating["other"]) == (20, 4, 20)
+    assert list(gating["gates"]) == ["as shipped", "left out", "left out, who spoke unknown"]
+    for gate in gating["gates"].values():
+        assert 0.0 <= gate["auc_category_5"] <= 1.0
+        assert 0.0 <= gate["calibration_error"] <= 1.0
+        assert gate["risk_coverage"][-1] == {"coverage": 1.0, "risk": pytest.approx(0.5)}
+        assert gate["at_bound"]["answerable"] <= 0.06
+
+
+def test_learning_with_every_arm_and_sweep(two: Cofire) -> None:
+    done = two.ok(
+        "evaluate", "locomo", "locomo.json", "--learning", "--splits", "1", "--sweeps",
+        "--json", "learning.json",
+    )  # fmt: skip
+    for heading in ("all: ", "no evidence shared: ", "earlier half, later half: ", "by category",
+                    "questions learned from", "strength of a link", "constant"):  # fmt: skip
+        assert heading in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+    figures = json.loads((two.folder / "learning.json").read_text())
+    arms = figures["arms"]
+    assert {"frozen", "cofire", "shuffled", "popularity", "co-retrieval", "hela-mem",
+            "cues-off", "links-off", "oracle"} <= set(arms)  # fmt: skip
+    assert len({arm["subsets"]["all"]["tests"] for arm in arms.values()}) == 1
+    assert all(arms["frozen"]["subsets"]["all"]["difference"][at]["mean"] == 0 for at in range(3))
+    oracle = arms["oracle-all"]["subsets"]["all"]["difference"]
+    assert all(one["mean"] >= 0.0 for one in oracle), "foreknowledge never harms"
+    assert [point["share"] for point in figures["curve"]] == [0.0, 0.1, 0.25, 0.5, 0.75, 0.9]
+    assert {one["profile"] for one in figures["sweeps"]} == {"cofire", "synapse"}
+    assert sum(one["default"] for one in figures["sweeps"]) >= 6
+
+
+def test_learning_with_chosen_arms_is_the_same_again(two: Cofire) -> None:
+    asked = ("evaluate", "locomo", "locomo.json", "--learning", "--splits", "1",
+             "--arms", "hela-mem,shuffled", "--json", "-")  # fmt: skip
+    done = two.ok(*asked)
+    assert list(done.json["arms"]) == ["frozen", "shuffled", "hela-mem-frozen", "hela-mem"]
+    assert two.ok(*asked).json == done.json
+
+
+def test_learning_options_that_do_not_fit(two: Cofire) -> None:
+    evaluate = ("evaluate", "locomo", "locomo.json")
+    assert two.run(*evaluate, "--splits", "3").code == 2
+    assert two.run(*evaluate, "--sweeps").code == 2
+    assert two.run(*evaluate, "--learning", "--splits", "0").code == 2
+    done = two.run(*evaluate, "--learning", "--arms", "nonsense")
+    assert done.code == 2
+    assert "co-retrieval" in done.err
+    assert two.run("evaluate", "locomo", "missing.json", "--learning").code == 3
 
 
 def test_what_goes_wrong(locomo: Cofire) -> None:

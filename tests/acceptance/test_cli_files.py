@@ -1,9 +1,10 @@
-"""Import, export, backup, restore and reembed, on real files, pipes and interruptions."""
+"""Import, export, backup, restore, reembed and scrub, on real files, pipes and interruptions."""
 
 from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,30 @@ def test_reembed_moves_the_store_to_another_model(cofire: Cofire) -> None:
     assert moved == {"vectors": 2, "model": "hashing-v1:32"}
     cofire.ok("recall", "one", "--embedder", "hashing:32")
     assert cofire.run("reembed", "--no-vectors").code == 2
+
+
+def test_scrub_clears_what_forget_could_not(cofire: Cofire) -> None:
+    text = "the code is xylophone-4711"
+    id = cofire.ok("remember", text, "--json").json["ids"][0]
+    cofire.ok("remember", "another")
+    reader = sqlite3.connect(cofire.store, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM items").fetchone()
+    forgotten = cofire.ok("forget", id)
+    assert forgotten.out == "Forgot 1 memory.\n"
+    assert "traces may stay" in forgotten.err
+    busy = cofire.run("scrub", "--json", env={"COFIRE_WRITE_WAIT": "0.2"})
+    assert (busy.code, busy.out) == (5, "")
+    assert "somebody was reading" in busy.err
+    reader.execute("COMMIT")
+    assert any(text.encode() in path.read_bytes() for path in cofire.folder.glob("*.db*"))
+    done = cofire.ok("scrub", "--json")
+    assert done.json.keys() == {"bytes", "freed"}
+    assert done.err == ""
+    assert not any(text.encode() in path.read_bytes() for path in cofire.folder.glob("*.db*"))
+    reader.close()
+    assert cofire.ok("scrub").out.startswith("Scrubbed: the store takes ")
+    assert cofire.run("scrub", "--store", "none.db").code == 3
 
 
 def test_a_closed_pipe_is_no_trouble(cofire: Cofire) -> None:

@@ -18,7 +18,7 @@ SCRIPT = runpy.run_path(str(SOURCES.parent / "scripts" / "make_cli_reference.py"
 
 HEAVY = {
     "numpy", "sqlalchemy", "alembic", "pydantic", "pydantic_settings", "onnxruntime", "tokenizers",
-    "dateparser", "snowballstemmer", "openai", "rich", "structlog",
+    "dateparser", "Stemmer", "openai", "rich", "structlog", "matplotlib",
 }  # fmt: skip
 EVERY = list(SCRIPT["commands"]())
 PATHS = [context.command_path for _, context in EVERY]
@@ -26,8 +26,10 @@ PATHS = [context.command_path for _, context in EVERY]
 
 def test_all_commands_are_there() -> None:
     assert [path.removeprefix("cofire ") for path in PATHS] == [
-        "demo", "remember", "import", "recall", "list", "show", "stats", "update", "forget",
-        "export", "backup", "restore", "reembed", "doctor", "evaluate locomo",
+        "demo", "remember", "import", "recall", "feedback", "strengthen", "why", "strengths",
+        "proposals", "replay", "list", "show", "stats", "update", "forget", "export", "backup",
+        "restore", "reembed", "scrub", "doctor", "evaluate locomo", "plot learning",
+        "plot strengths", "plot graph", "plot trace",
     ]  # fmt: skip
 
 

@@ -66,6 +66,14 @@ def test_filters_decide_what_may_come_back(cofire: Cofire, key: str) -> None:
     assert nothing.out.startswith("Nothing found.")
 
 
+@pytest.mark.parametrize("option", ["--token-budget", "--budget"])
+def test_a_token_budget_is_kept(cofire: Cofire, key: str, option: str) -> None:
+    cofire.ok("remember", "The shed is green, and so is the fence around it.")
+    found = cofire.ok("recall", "shed", "--json", option, "20").json
+    assert 0 < found["tokens"] <= 20
+    assert len(found["items"]) == 1
+
+
 def test_common_options_stand_before_or_after(cofire: Cofire) -> None:
     cofire.ok("--identity", "bot", "remember", "I am the bot's.", "--user", "nora")
     after = cofire.ok("list", "--json", "--identity", "bot", "--user", "nora").json

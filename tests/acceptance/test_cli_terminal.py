@@ -99,3 +99,12 @@ def test_progress_is_shown_to_people_only(cofire: Cofire) -> None:
     assert "Importing" in text
     assert "4,000  imported" in text
     assert cofire.ok("import", "many.jsonl", "--store", "other.db").err == ""
+
+
+def test_work_of_unknown_length_shows_that_it_goes_on(cofire: Cofire) -> None:
+    cofire.ok("remember", "one")
+    code, text = on_terminal(cofire, "scrub")
+    assert code == 0
+    assert "Rebuilding the file" in text
+    assert "Scrubbed" in text
+    assert "Rebuilding" not in on_terminal(cofire, "scrub", "--json")[1]

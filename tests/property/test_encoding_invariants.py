@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cofire.encoding.analysis import analyse
-from cofire.encoding.keywords import concepts, keywords
+from cofire.encoding.concepts import concepts
+from cofire.encoding.keywords import keywords
 from cofire.encoding.language import detect
 from cofire.encoding.segments import split
 from cofire.encoding.signals import signals

@@ -20,7 +20,7 @@ from cofire.dynamics.activation import SpreadRule, SynapseRule
 from cofire.dynamics.edges import Csr, csr_from_pairs
 from cofire.dynamics.ranking import best, round_scores, top_k
 from cofire.dynamics.scoring import bm25_reference
-from cofire.graph import active, links, postings
+from cofire.graph import links, postings, snapshot
 from cofire.graph.active import BM25, ActiveGraph
 from cofire.graph.masks import RowFilter, row_mask
 from cofire.graph.sidecar import SidecarKey, load_sidecar, save_sidecar
@@ -53,7 +53,7 @@ def small_limits() -> Iterator[None]:
     with (
         patch.multiple(postings, TAIL=6, DELTA_MIN=12, DELTA_SHARE=2),
         patch.multiple(links, DELTA_MIN=4, _FEW=2),
-        patch.multiple(active, COARSE_FROM=6, EXACT_BYTES=10 * DIMENSION * 4, _BATCH=3),
+        patch.multiple(snapshot, COARSE_FROM=6, EXACT_BYTES=10 * DIMENSION * 4, _BATCH=3),
     ):
         yield
 
@@ -194,6 +194,10 @@ def describe(graph: ActiveGraph) -> dict[str, Any]:
         )
     )
     before, after = graph.adjacent(live, 0)
+    for _ in range(2):  # asked again, it comes from what is kept with the snapshot
+        again = graph.adjacent(live, 0)
+        assert again[0].tolist() == before.tolist()
+        assert again[1].tolist() == after.tolist()
     one["adjacent"] = sorted(
         (int(number[row]), *(int(number[x]) if x >= 0 else -1 for x in pair))
         for row, *pair in zip(live, before, after, strict=True)

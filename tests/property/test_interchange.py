@@ -33,6 +33,9 @@ FIRST = to_micros(datetime(1, 1, 1, tzinfo=UTC))
 LAST = to_micros(datetime(9999, 12, 31, tzinfo=UTC))
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+names = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20
+)
 moments = st.integers(FIRST, LAST)
 naturals = st.integers(0, 2**63 - 1)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -48,9 +51,12 @@ metadata = st.dictionaries(
 )
 
 
+told_times = st.lists(st.tuples(texts, moments, moments), max_size=2)
+
+
 @st.composite
 def items(draw: st.DrawFn) -> StoredItem:
-    content, uid = draw(texts), draw(uids)
+    content, uid = draw(names.filter(str.strip)), draw(uids)
     cuts = sorted(draw(st.lists(st.integers(0, len(content)), max_size=4)))
     segments = tuple(
         StoredSegment(
@@ -64,7 +70,7 @@ def items(draw: st.DrawFn) -> StoredItem:
         )
         for start, end in itertools.pairwise(cuts)
     )
-    maybe_text, maybe_moment = st.none() | texts, st.none() | moments
+    maybe_text, maybe_moment = st.none() | names, st.none() | moments
     row = ItemRow(
         number=draw(naturals),
         uid=uid,
@@ -86,7 +92,7 @@ def items(draw: st.DrawFn) -> StoredItem:
         updated=draw(moments),
         expires=draw(maybe_moment),
         archived=draw(maybe_moment),
-        tags=tuple(draw(st.lists(texts, max_size=3))),
+        tags=tuple(draw(st.lists(names, max_size=3))),
         importance=draw(st.integers(1, 10)),
         pinned=draw(st.booleans()),
         metadata=draw(metadata),
@@ -94,14 +100,12 @@ def items(draw: st.DrawFn) -> StoredItem:
         language=draw(maybe_text),
         keywords=tuple(draw(st.lists(texts, max_size=3))),
         tokens=draw(naturals),
-        event_times=tuple(
-            draw(st.lists(st.tuples(texts, moments, moments, naturals, naturals), max_size=2))
-        ),
+        event_times=tuple((*told, 0, len(content)) for told in draw(told_times)),
         access_count=draw(naturals),
         last_accessed=draw(maybe_moment),
         version=draw(naturals),
         pending=draw(st.booleans()),
-        confidence=draw(st.none() | numbers),
+        confidence=draw(st.none() | st.floats(0, 1)),
         valid_from=draw(maybe_moment),
         valid_to=draw(maybe_moment),
         untrusted=draw(st.booleans()),
@@ -122,13 +126,17 @@ links = st.builds(
     last_coactivated=st.none() | moments,
     created=moments,
     revision=st.just(0),
+    rejections=naturals,
+    tick=naturals,
+    quota_day=st.none() | st.integers(-(2**40), 2**40),
+    quota=st.lists(st.tuples(names, numbers), max_size=3).map(tuple),
 )
 versions = st.builds(
     VersionRow,
     number=naturals,
     version=naturals,
-    content=texts,
-    title=st.none() | texts,
+    content=names,
+    title=st.none() | names,
     replaced=moments,
 )
 recalls = st.builds(
@@ -140,7 +148,12 @@ recalls = st.builds(
     principal=st.none() | texts,
     hits=st.lists(
         st.builds(
-            RecallHit, number=naturals, position=naturals, score=numbers, linked=st.booleans()
+            RecallHit,
+            number=naturals,
+            position=naturals,
+            score=numbers,
+            linked=st.booleans(),
+            via=naturals,
         ),
         max_size=3,
     ).map(tuple),
@@ -155,6 +168,10 @@ events = st.builds(
     signal=st.none() | texts,
     principal=st.none() | texts,
     time=moments,
+    question=st.none() | st.integers(0, 2**64 - 1),
+    cue=st.none() | naturals,
+    trusted=st.booleans(),
+    via=st.lists(st.tuples(naturals, naturals), max_size=3).map(tuple),
 )
 spaces = st.builds(
     StoredSpace,
@@ -197,7 +214,11 @@ def test_other_records_come_back(
 
 
 @settings(max_examples=50)
-@given(st.lists(items(), max_size=4), st.binary(max_size=6), st.data())
+@given(
+    st.lists(items(), max_size=4, unique_by=lambda item: item.row.uid),
+    st.binary(max_size=6),
+    st.data(),
+)
 def test_a_changed_byte_never_passes(
     stored: list[StoredItem], noise: bytes, data: st.DataObject
 ) -> None:
@@ -206,9 +227,7 @@ def test_a_changed_byte_never_passes(
     ref = SpaceRef(identity="a")
     writer.space(StoredSpace(ref=ref, model=None, dimension=None, settings={}))
     for number, item in enumerate(stored, start=1):
-        writer.item(
-            StoredItem(row=item.row._replace(number=number, segments=0), vector=item.vector)
-        )
+        writer.item(StoredItem(row=item.row._replace(number=number, segments=0)))
     writer.close()
     whole = stream.getvalue()
     read = list(native.read_stream(io.BytesIO(whole), "x"))

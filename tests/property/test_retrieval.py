@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cofire.retrieval.features import DAY, TERMS, Candidates, find_candidates
+from cofire.retrieval.candidates import Candidates
+from cofire.retrieval.features import DAY, TERMS, find_candidates
 from cofire.retrieval.profiles import Profile
 from cofire.retrieval.question import Asked, Question
 from retrieval_reference import (

@@ -15,7 +15,11 @@ from cofire.store.records import KINDS, LINK_TYPES, facet_hash
 from cofire.store.session import Compiled, Query
 from cofire.store.sqlite import SQLiteFlavour
 
-MODULES = ("spaces", "reading", "writing", "updating", "forgetting", "linking", "recording")
+MODULES = (
+    *("spaces", "reading", "graph_changes", "writing", "updating", "forgetting", "linking"),
+    *("recording", "events", "strengths", "redaction", "rules", "learning", "cues"),
+    "looking_back",
+)
 WHOLE_SPACE = {
     "ALL_ROWS",
     "ALL_LINKS",
@@ -27,6 +31,13 @@ WHOLE_SPACE = {
     "COUNT_TOMBSTONES",
     "TOMBSTONE_AT",
     "LAST_EVENT",
+    "FIRST_EVENT",
+    "ALL_EVENTS",
+    "COUNT_EVIDENCE",
+    "ALL_LEARNED",
+    "ALL_BLOCKED",
+    "REPEATED",
+    "CUES_USED_BEFORE",  # in the order of an index, up to the most that a rule keeps
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 import sqlite3
@@ -129,27 +130,58 @@ def test_a_newer_schema_is_refused_and_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_older_schema_is_copied_then_upgraded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "m.db"
+def an_old_store(path: Path) -> Path:
+    """A file that the first version of the store wrote: two spaces, segments, links, events."""
+    packed = Path(__file__).parent / "data" / "schema-0001.db.gz"
+    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    return path
+
+
+def test_an_older_schema_is_copied_then_upgraded(tmp_path: Path) -> None:
+    path = an_old_store(tmp_path / "m.db")
     with open_store(path) as store:
-        store.append(make_space(store), [an_item("kept")])
-    called = []
-
-    def upgrade(connection: object) -> None:
-        called.append(connection)
-
-    monkeypatch.setattr(migrations, "upgrade", upgrade)
-    monkeypatch.setattr("cofire.store.sqlite_files.HEAD", "0002")
-    monkeypatch.setattr("cofire.store.sqlite_files.REVISIONS", ("0001", "0002"))
-    open_store(path).close()
-    assert len(called) == 1
-    copy = tmp_path / "m.db.schema-0001.backup"
-    monkeypatch.undo()
-    with open_store(copy) as store:
         space = make_space(store)
-        assert [row.content for row in store.iterate_items(space)] == ["kept"]
+        rows = list(store.iterate_items(space))
+        assert [(row.number, row.content) for row in rows] == [
+            (1, "one"), (2, "long text"), (5, "five"),
+        ]  # fmt: skip
+        links = [link[:2] + link[4:6] + link[10:] for link in store.iterate_links(space)]
+        assert links == [
+            (1, 2, "temporal", 0.5, 0, 0, None, ()),
+            (1, 5, "supports", 0.7, 0, 0, None, ()),
+            (3, 4, "temporal", 0.5, 0, 0, None, ()),
+        ]
+        record = store.recall_record(space, b"r" * 16)
+        assert record is not None
+        assert [(hit.number, hit.via) for hit in record.hits] == [(1, 0), (3, 0)]
+        events = list(store.iterate_events(space))
+        assert [event.items for event in events] == [((1, 1.0), (2, -0.5)), ((1, 1.0),)]
+        assert [(event.question, event.cue, event.trusted) for event in events] == (
+            [(None, None, False)] * 2
+        )
+        # What was logged before links could learn is caught up with by a replay.
+        assert [finding.code for finding in store.check()] == ["strengths"]
+        assert store.replay(space) == 1
+        assert list(store.check()) == []
+        store.forget(space, [1])
+        assert [event.type for event in store.iterate_events(space)] == ["redact"]
+        assert list(store.check()) == []
+    copy = tmp_path / "m.db.schema-0001.backup"
+    connection = sqlite3.connect(copy)
+    assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+    connection.close()
+    with open_store(copy) as store:
+        assert store.counts(make_space(store)).items == 3
+
+
+def test_an_old_backup_is_upgraded_when_it_is_restored(tmp_path: Path) -> None:
+    backup = an_old_store(tmp_path / "backup.db")
+    before = backup.read_bytes()
+    with open_store(tmp_path / "m.db") as store:
+        store.restore(backup)
+        assert store.counts(make_space(store)).items == 3
+        assert len(list(store.iterate_events(make_space(store)))) == 2
+    assert backup.read_bytes() == before
 
 
 def test_the_migrations_make_the_schema(tmp_path: Path) -> None:

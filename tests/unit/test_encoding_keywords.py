@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cofire.encoding.keywords import concepts, key_of, keywords
+from cofire.encoding.concepts import concepts, key_of
+from cofire.encoding.keywords import keywords
 from cofire.encoding.signals import Signal, signals
 
 SHARED = Path(os.environ.get("COFIRE_SHARED", Path(__file__).parents[3] / "shared"))

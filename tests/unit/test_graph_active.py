@@ -10,7 +10,7 @@ from graph_rows import Changes, pack, row, vector
 
 from cofire.dynamics.activation import SpreadRule, conducting, spread
 from cofire.errors import StoreCorruptError
-from cofire.graph import active
+from cofire.graph import snapshot
 from cofire.graph.active import ActiveGraph
 from cofire.graph.masks import RowFilter, row_mask
 from cofire.graph.rows import NEVER, NO_TIME, NOBODY
@@ -252,8 +252,8 @@ def many(count: int, dimension: int) -> list[Any]:
 
 
 def test_the_scan_changes_with_the_size_of_the_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(active, "COARSE_FROM", 30)
-    monkeypatch.setattr(active, "EXACT_BYTES", 50 * 16 * 4)
+    monkeypatch.setattr(snapshot, "COARSE_FROM", 30)
+    monkeypatch.setattr(snapshot, "EXACT_BYTES", 50 * 16 * 4)
     rows = many(80, 16)
     sample = np.frombuffer(b"".join(r[-1] for r in rows), np.float16).reshape(-1, 16)
     projection = Projection(matrix=fit_projection(sample, 12), version=1)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from graph_rows import Changes, row, vector
 
-from cofire.graph import active, sidecar
+from cofire.graph import sidecar, snapshot
 from cofire.graph.active import ActiveGraph
 from cofire.graph.sidecar import SidecarKey, delete_sidecar, load_sidecar, save_sidecar
 from cofire.graph.vectors import Projection
@@ -77,8 +79,8 @@ def test_a_file_for_something_else_is_ignored(path: Path, other: SidecarKey, wor
 
 
 def test_another_format_is_ignored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sidecar, "FORMAT", 2)
-    assert "format 1" in reason(path)
+    monkeypatch.setattr(sidecar, "FORMAT", sidecar.FORMAT + 1)
+    assert f"format {sidecar.FORMAT - 1}" in reason(path)
 
 
 def test_any_changed_byte_is_noticed(path: Path) -> None:
@@ -122,22 +124,77 @@ def test_additions_are_noticed(path: Path) -> None:
     assert reason(path).startswith("damaged")
 
 
+def read_header(path: Path) -> dict[str, Any]:
+    whole = path.read_bytes()
+    header: dict[str, Any] = json.loads(whole[12 : 12 + int.from_bytes(whole[8:12], "little")])
+    return header
+
+
 def rewritten(path: Path, **changes: object) -> None:
     """The same file with another header, its digest made right: what a forger would do."""
     whole = path.read_bytes()
-    length = int.from_bytes(whole[8:12], "little")
-    header = json.loads(whole[12 : 12 + length])
-    start = 12 + length + 32
+    start = 12 + int.from_bytes(whole[8:12], "little") + 32
     payload = whole[start + -start % 64 :]
-    path.write_bytes(sidecar._pack_header(header | changes) + payload)
+    path.write_bytes(sidecar._pack_header(read_header(path) | changes) + payload)
 
 
 @pytest.mark.parametrize(
-    "entry", [["|O8", [4], 0], ["<f4", [-1], 0], ["<f4", [10**12], 0], ["<f4", [4], -64]]
+    ("name", "entry"),
+    [
+        ("row.number", ["|O8", [799], 0]),
+        ("row.number", ["<f4", [799], 0]),
+        ("row.number", ["<i4", [-1], 0]),
+        ("row.number", ["<i4", [], 0]),
+        ("row.number", ["<i4", [798], 0]),
+        ("row.number", ["<i4", [799, 1], 0]),
+        ("row.number", ["<i4", [799], -64]),
+        ("row.number", ["<i4", [799], 10**30]),
+        ("row.vector", ["<f2", [799, 10**12], 0]),
+        ("terms.keys", ["<u8", [10**12], 0]),
+    ],
 )
-def test_arrays_that_cannot_be_are_refused(path: Path, entry: list[object]) -> None:
-    rewritten(path, arrays={"row.number": entry})
+def test_arrays_that_cannot_be_are_refused(path: Path, name: str, entry: list[object]) -> None:
+    rewritten(path, arrays=read_header(path)["arrays"] | {name: entry})
     assert "cannot be an array" in reason(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"arrays": []},
+        {"arrays": None},
+        {"arrays": {"row.number": 1}},
+        {"key": None},
+        {"key": "x"},
+        {"revision": "x"},
+        {"revision": -1},
+        {"revision": True},
+        {"size": 10**30},
+        {"size": 5},
+        {"projection": "x"},
+        {"payload": None},
+    ],
+)
+def test_a_header_that_makes_no_sense_is_damage(path: Path, changes: dict[str, object]) -> None:
+    rewritten(path, **changes)
+    assert reason(path).startswith("damaged")
+
+
+@pytest.mark.parametrize("text", [b"[]", b"1", b"[" * 100_000, b"{", b"\xff"])
+def test_a_header_that_is_no_object_is_damage(path: Path, text: bytes) -> None:
+    head = sidecar._MAGIC + len(text).to_bytes(4, "little") + text
+    path.write_bytes(head + hashlib.blake2b(head, digest_size=32).digest())
+    assert reason(path).startswith("damaged")
+
+
+def test_a_folder_in_its_place_is_left_alone(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    assert reason(path).startswith("unreadable")
+    with pytest.raises(OSError):
+        save_sidecar(path, graph(), KEY)
+    delete_sidecar(path)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_header_without_what_it_needs_is_damage(path: Path) -> None:
@@ -150,7 +207,7 @@ def test_a_header_without_what_it_needs_is_damage(path: Path) -> None:
 def test_another_projection_computes_the_scan_anew(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(active, "COARSE_FROM", 100)
+    monkeypatch.setattr(snapshot, "COARSE_FROM", 100)
     turned = Projection(matrix=np.array([[0.6, 0.8]], np.float32), version=2)
     loaded = load_sidecar(path, KEY, turned).graph
     assert loaded is not None

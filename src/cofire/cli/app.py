@@ -14,7 +14,9 @@ from cofire.cli import (
     demo,
     diagnosing,
     evaluating,
+    learning,
     moving,
+    plotting,
     recalling,
     remembering,
 )
@@ -56,7 +58,11 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     _take_common_options(app)
-    for group in (demo, remembering, recalling, browsing, changing, moving, diagnosing, evaluating):
+    groups = (
+        demo, remembering, recalling, learning, browsing, changing, moving, diagnosing, evaluating,
+        plotting,
+    )  # fmt: skip
+    for group in groups:
         group.register(app)
     return app
 

@@ -14,7 +14,7 @@ from cofire.cli.options import Common
 from cofire.cli.output import many, plain, print_json, print_json_line, say, size_text, table
 from cofire.cli.rendering import moment, print_item, print_links, print_listed, print_versions
 from cofire.errors import NotFoundError
-from cofire.types import SpaceStats
+from cofire.types import Page, SpaceStats
 
 if TYPE_CHECKING:
     from cofire.memory import Memory
@@ -81,34 +81,33 @@ def list_(
         since=since,
         until=until,
     )
-    shown = 0
     with opened(common, vectors=False) as memory:
-        while True:
-            page = memory.list(
-                limit=PAGE if all else limit,
-                after=after,
-                newest_first=not oldest_first,
-                **chosen,
-            )
-            if common.json and not all:
-                print_json({"items": page.items, "next": page.next})
-                return
-            for item in page:
-                if common.json:
-                    print_json_line(item)
-                else:
-                    print_listed(item)
-            shown += len(page)
-            after = page.next
-            if not all or after is None:
-                break
+        asked = chosen | {"limit": PAGE if all else limit, "newest_first": not oldest_first}
+        page = memory.list(after=after, **asked)
+        if common.json and not all:
+            print_json({"items": page.items, "next": page.next})
+            return
+        shown = _print_page(page, common)
+        while all and page.next is not None:
+            page = memory.list(after=page.next, **asked)
+            shown += _print_page(page, common)
     if common.json:
         return
     if not shown:
         say("No memories" + (" that fit." if any(chosen.values()) else "."))
-    elif after is not None:
+    elif page.next is not None:
         say("")
-        say((f"More: add --after {after}", "dim"))
+        say((f"More: add --after {page.next}", "dim"))
+
+
+def _print_page(page: Page, common: Common) -> int:
+    """Print the memories of a page; returns how many they are."""
+    for item in page:
+        if common.json:
+            print_json_line(item)
+        else:
+            print_listed(item)
+    return len(page)
 
 
 def show(

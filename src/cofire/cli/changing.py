@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,7 +85,7 @@ def update(
     ] = None,
 ) -> None:
     """Change a memory. Its former text stays in its history (`cofire show ID --history`)."""
-    changes: dict[str, Any] = {
+    given = {
         "title": title,
         "kind": kind,
         "speaker": speaker,
@@ -97,13 +98,7 @@ def update(
         "metadata": metadata(meta) or None,
         "expires": expires,
     }
-    changes = {name: value for name, value in changes.items() if value is not None}
-    for field in clear or ():
-        if field not in CLEARABLE:
-            raise InputError(f"--clear takes one of {', '.join(CLEARABLE)}; not {field!r}")
-        if field in changes:
-            raise InputError(f"--clear {field} contradicts the new value given for it")
-        changes[field] = None
+    changes = _changes(given, clear or ())
     if content is None and not changes:
         raise InputError("nothing to change: give --content, --tag or another field")
     text = None if content is None else text_or_input(content)
@@ -113,6 +108,18 @@ def update(
         print_json(item)
     else:
         say(f"Updated: {item.id}, now version {item.version}.")
+
+
+def _changes(given: Mapping[str, Any], clear: Sequence[str]) -> dict[str, Any]:
+    """The fields that were given, and None for those to clear. Raises InputError."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    for field in clear:
+        if field not in CLEARABLE:
+            raise InputError(f"--clear takes one of {', '.join(CLEARABLE)}; not {field!r}")
+        if field in changes:
+            raise InputError(f"--clear {field} contradicts the new value given for it")
+        changes[field] = None
+    return changes
 
 
 def forget(

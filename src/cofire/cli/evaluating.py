@@ -9,6 +9,7 @@ import typer
 
 from cofire.cli.commands import Group, command
 from cofire.cli.options import Common, numbers, words
+from cofire.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,8 @@ def register(app: typer.Typer) -> None:
             "cofire evaluate locomo locomo10.json --corrections corrections.json --no-ablations",
             "cofire evaluate locomo locomo10.json --profiles cofire,dense --k 10,30",
             "cofire evaluate locomo locomo10.json --cross-validate --json result.json",
+            "cofire evaluate locomo locomo10.json --learning --json learning.json",
+            "cofire evaluate locomo locomo10.json --learning --arms cofire,shuffled --splits 2",
         ),
         without=("store", "identity", "user", "project", "tenant", "json", "no_vectors"),
     )(locomo)
@@ -64,14 +67,50 @@ def locomo(
         bool,
         typer.Option("--ablations/--no-ablations", help="Also switch every mechanism off in turn."),
     ] = True,
+    learning: Annotated[
+        bool,
+        typer.Option(
+            "--learning",
+            help="Measure learning from use instead: feedback on some questions, recall on the "
+            "others.",
+        ),
+    ] = False,
+    splits: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="With --learning: random halves. Default: 5."),
+    ] = None,
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="With --learning: ways to learn, as in cofire,shuffled. Default: all.",
+        ),
+    ] = None,
+    sweeps: Annotated[
+        bool,
+        typer.Option("--sweeps", help="With --learning: also vary one constant after another."),
+    ] = False,
 ) -> None:
     """Score the recall of evidence on LoCoMo's conversations.
 
-    Prints a table: per category and k, for turns and for sessions, with tokens and time.
-    Needs no language model; the conversations go into a temporary store.
+    Prints tables: per category and k, for turns and for sessions, with tokens and time, and how
+    well a recall knows that there is no answer. Needs no language model; the conversations go into
+    a temporary store.
     """
+    if learning:
+        _learning(
+            common,
+            path,
+            corrections=corrections,
+            splits=splits,
+            arms=arms,
+            sweeps=sweeps,
+            json=json,
+        )
+        return
+    if splits is not None or arms is not None or sweeps:
+        raise InputError("--splits, --arms and --sweeps go with --learning")
     names, ks = words(profiles, "--profiles"), numbers(k, "--k")
-    from cofire.cli.output import print_json, write
     from cofire.cli.progress import stages
     from cofire.evaluation.locomo import evaluate_locomo
     from cofire.evaluation.report import render, to_json
@@ -87,12 +126,53 @@ def locomo(
             embedder=common.embedder,
             progress=stage,
         )
+    _tell(render(result), to_json(result), json)
+
+
+def _learning(
+    common: Common,
+    path: str,
+    *,
+    corrections: str | None,
+    splits: int | None,
+    arms: str | None,
+    sweeps: bool,
+    json: str | None,
+) -> None:
+    """`--learning`."""
+    number = 5 if splits is None else splits
+    if number < 1:
+        raise InputError(f"--splits takes a whole number from 1, not {splits}")
+    from cofire.cli.progress import stages
+    from cofire.evaluation.arms import ARMS
+    from cofire.evaluation.learning import evaluate_learning
+    from cofire.evaluation.learning_figures import learning_figures
+    from cofire.evaluation.learning_report import render_learning
+
+    with stages("Reading", quiet=json == "-") as stage:
+        result = evaluate_learning(
+            path,
+            corrections=corrections,
+            arms=tuple(ARMS) if arms is None else words(arms, "--arms"),
+            splits=number,
+            sweeps=sweeps,
+            embedder=common.embedder,
+            progress=stage,
+        )
+    figures = learning_figures(result)
+    _tell(render_learning(figures), figures, json)
+
+
+def _tell(text: str, figures: object, json: str | None) -> None:
+    """Print the tables and keep the figures, or print the figures alone."""
+    from cofire.cli.output import print_json, write
+
     if json == "-":
-        print_json(to_json(result))
+        print_json(figures)
         return
-    write(render(result).rstrip())
+    write(text.rstrip())
     if json is not None:
-        _keep(to_json(result), Path(json).expanduser())
+        _keep(figures, Path(json).expanduser())
 
 
 def _keep(figures: object, path: Path) -> None:

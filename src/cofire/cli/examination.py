@@ -161,7 +161,8 @@ def _file(settings: Settings) -> Section:
         if not os.access(place, os.W_OK):
             section.wrong(
                 f"the {what} {place} is read-only",
-                f"give this user write permission: chmod u+w {place}",
+                f"give this user write permission (chmod u+w {place}), or copy the store to a "
+                "writable folder and name it with --store",
             )
     free = shutil.disk_usage(path.parent).free
     section.facts["free disk"] = size_text(free)

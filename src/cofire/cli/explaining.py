@@ -41,10 +41,25 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "asks": "it asks something",
         "tells_time": "it tells of a time",
         "first_person": "the speaker tells of themselves",
+        "embedded": "it has a vector to compare (a cosine of 0 counts as one half)",
+        "keywords": "it has words of the question",
+        "age": "it was said long ago",
+        "passed_on": "strong hits around it or learned with it pass something on",
+        "activation": "activation came to it over turns and concepts",
+        "pagerank": "much in the memory leads to it",
+        "importance": "it was marked as important",
+        "recency": "it was said lately",
+        "linked": "it is linked to another hit",
+        "cue": "it answered a question like this one before",
+        "association": "it was used together with a strong hit before",
     }
 )
 """What each term of a score says of a memory; `cofire.retrieval.features.TERMS` has their names."""
 
+_GIVERS = {
+    "cue": "a question that it answered before",
+    "coactivation": "a memory that was used together with it",
+}
 _STEPS = {2: "two ", 3: "three "}
 PASSED_ON = 3
 """Turns that passed activation on, named for each memory."""
@@ -135,7 +150,7 @@ class Explainer:
     def _where(self, item: ItemTrace, path: Path, giver: Item) -> str:
         """ "the turn before it" """
         if path.type != "temporal":
-            return "a memory of the same things"
+            return _GIVERS.get(path.type, "a memory of the same things")
         own = self._look(item.id)
         steps = _STEPS.get(len(path.via) - 1, "")
         if own is None or own.id == giver.id:

@@ -1,4 +1,4 @@
-"""`export`, `backup`, `restore` and `reembed`: the store as a whole."""
+"""`export`, `backup`, `restore`, `reembed` and `scrub`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cofire.cli.commands import command
 from cofire.cli.opening import opened
 from cofire.cli.options import Common, path_or_none
 from cofire.cli.output import asks, many, print_json, say, size_text
-from cofire.cli.progress import progress
+from cofire.cli.progress import progress, waiting
 from cofire.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ def register(app: typer.Typer) -> None:
             "cofire reembed --store locomo.db --json",
         ),
     )(reembed)
+    command(
+        app,
+        "scrub",
+        examples=("cofire scrub", "cofire scrub --store locomo.db --json"),
+    )(scrub)
 
 
 def export(
@@ -66,7 +71,8 @@ def export(
     """Write all memories to a file that `cofire import` reads.
 
     It is JSONL, complete and versioned, and holds the agent's own space and those of
-    --project, with vectors and history. The file appears whole or not at all.
+    --project, with vectors and history. The file appears whole or not at all, and takes the place
+    of an older export only.
     """
     target = path_or_none(path)
     if target is None and common.json:
@@ -93,7 +99,8 @@ def backup(
 ) -> None:
     """Copy the whole store to a file, while it is in use.
 
-    Every space is in it, of whatever identity, user, project and tenant.
+    Every space is in it, of whatever identity, user, project and tenant. It takes the place of an
+    older backup only, and not of one that has been opened as a store since.
     """
     target = Path(path).expanduser()
     with opened(common, vectors=False) as memory, progress("Copying", quiet=common.json) as bar:
@@ -155,6 +162,23 @@ def reembed(common: Common) -> None:
     else:
         done = f"{many(made, 'vector')} made" if made else "Nothing to do: every vector is there"
         say(f"{done}; the model is {model or 'not chosen yet'}.")
+
+
+def scrub(common: Common) -> None:
+    """Clear traces of forgotten texts from the whole store.
+
+    `forget` does so by itself in a file of up to 8 MB. This rebuilds a file of any size: seconds
+    for each 100,000 memories, in memory as large as the file, while others may read but not
+    write. The exit code is 5 if another process was in the way.
+    """
+    with opened(common, vectors=False) as memory:
+        with waiting("Rebuilding the file", quiet=common.json):
+            freed = memory.scrub()
+        size = memory.stats().store_bytes
+    if common.json:
+        print_json({"bytes": size, "freed": freed})
+    else:
+        say(f"Scrubbed: the store takes {size_text(size)}, {size_text(freed)} less than before.")
 
 
 def _model(memory: Memory) -> str | None:

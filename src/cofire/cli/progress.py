@@ -34,6 +34,19 @@ def stages(what: str, *, quiet: bool = False) -> Iterator[Callable[[str], Progre
         yield bar.stage if isinstance(bar, _Bar) else None
 
 
+@contextmanager
+def waiting(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Shows that work goes on which cannot tell how far it is, where somebody would see it."""
+    if quiet or not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(what)):
+        yield
+
+
 class _Bar:
     """A bar that appears at the first report after a moment, and goes when the work is done."""
 

@@ -13,7 +13,7 @@ from cofire.cli.opening import opened
 from cofire.cli.options import Common, text_or_input
 from cofire.cli.output import many, note, plain, print_json, say
 from cofire.cli.rendering import print_recalled, recalled_json
-from cofire.types import Recall
+from cofire.types import Recall, Trace
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         examples=(
             'cofire recall "How do I get into the shed?"',
             'cofire recall "What did we do last week?" -k 5 --explain',
-            'cofire recall "allergies" --speaker Nora --since 2026-01-01 --budget 500',
+            'cofire recall "allergies" --speaker Nora --since 2026-01-01 --token-budget 500',
             "cofire recall \"deploy\" --project website --json | jq -r '.items[].line'",
         ),
     )(recall)
@@ -42,9 +42,14 @@ def recall(
     k: Annotated[
         int, typer.Option("-k", "--limit", metavar="NUMBER", help="At most so many.")
     ] = 10,
-    budget: Annotated[
+    token_budget: Annotated[
         int | None,
-        typer.Option(metavar="TOKENS", help="Only as many whole memories as fit into so many."),
+        typer.Option(
+            "--token-budget",
+            "--budget",
+            metavar="TOKENS",
+            help="Only as many whole memories as fit into so many.",
+        ),
     ] = None,
     profile: Annotated[
         str, typer.Option(metavar="NAME", help="cofire, or the baselines dense and lexical.")
@@ -82,7 +87,7 @@ def recall(
         result = memory.recall(
             query,
             k,
-            token_budget=budget,
+            token_budget=token_budget,
             profile=profile,
             now=now,
             explain=explain,
@@ -93,23 +98,33 @@ def recall(
             return
         for warning in result.warnings if common.vectors else ():
             note(f"Note: {warning}")
-        if not result.items:
-            say(
-                "Nothing found."
-                + (" The filters may leave nothing." if any(chosen.values()) else "")
-            )
-            return
-        explainer = Explainer(result, memory) if explain else None
-        for place, hit in enumerate(result.items):
-            if place:
-                say("")
-            print_recalled(place + 1, hit)
-            if explainer is not None:
-                explainer.print(place)
+        if result.items:
+            _print_result(result, Explainer(result, memory) if explain else None)
+        else:
+            hint = " The filters may leave nothing." if any(chosen.values()) else ""
+            say(f"Nothing found.{hint}")
+
+
+def _print_result(result: Recall, explainer: Explainer | None) -> None:
+    for place, hit in enumerate(result.items):
+        if place:
+            say("")
+        print_recalled(place + 1, hit)
+        if explainer is not None:
+            explainer.print(place)
     say("")
     say((f"{many(len(result), 'memory', 'memories')}, {many(result.tokens, 'token')}", "dim"))
+    _print_how_sure(result)
     if result.trace is not None:
-        _print_trace(result)
+        _print_trace(result.trace)
+
+
+def _print_how_sure(result: Recall) -> None:
+    """The gate's word, and under which id feedback is given."""
+    if result.abstain:
+        say("Probably nothing of the kind was ever said: these are only the nearest.")
+    sure = "" if result.confidence is None else f"Confidence {result.confidence:.2f}, r"
+    say((f"{sure or 'R'}ecall {result.id}", "dim"))
 
 
 def _as_json(result: Recall) -> dict[str, Any]:
@@ -117,11 +132,8 @@ def _as_json(result: Recall) -> dict[str, Any]:
     return fields | {"items": [recalled_json(hit) for hit in result.items]}
 
 
-def _print_trace(result: Recall) -> None:
+def _print_trace(trace: Trace) -> None:
     """What holds for the whole recall."""
-    trace = result.trace
-    if trace is None:
-        return
     say((f"Words looked for: {', '.join(trace.terms) or 'none'}", "dim"), hang=2)
     if trace.time_range is not None:
         start, end = trace.time_range

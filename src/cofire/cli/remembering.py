@@ -13,7 +13,7 @@ from cofire.cli.options import Common, metadata, text_or_input
 from cofire.cli.output import note, print_json, say
 from cofire.cli.progress import progress
 from cofire.cli.rendering import print_report
-from cofire.types import Kind, SpaceRef
+from cofire.types import Kind, Receipt, SpaceRef
 
 Into = Annotated[
     str | None,
@@ -117,7 +117,11 @@ def remember(
         )
     if common.json:
         print_json(receipt)
-        return
+    else:
+        _print_receipt(receipt, common, into)
+
+
+def _print_receipt(receipt: Receipt, common: Common, into: str | None) -> None:
     for warning in receipt.warnings:
         note(f"Note: {warning}")
     if common.projects and into is None:

@@ -1,6 +1,8 @@
-"""Short names for the array types that the mathematics is written in."""
+"""Short names for the array types that the mathematics is written in, and what NumPy lacks."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,3 +22,12 @@ Rows = NDArray[np.intp]
 """Indices of rows."""
 Indices = Rows | I32 | I64
 """Anything that may index an array."""
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The different values, ascending. For the few hundred of a recall quicker than `np.unique`."""
+    ordered = np.sort(values)
+    fresh = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    found: NDArray[Any] = ordered[fresh]
+    return found

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cofire.dynamics.arrays import F64, I32, I64, U64
+from cofire.dynamics.arrays import F64, I32, I64, U64, distinct
 
 
 def spread_over_steps(
@@ -62,7 +62,7 @@ class SharedConcepts:
         """`at` (m,) candidates, `concepts` (m,) hashes, `energy` (c,) ≥ 0 of the candidates;
         those above 0 are seeds. `exponent` ≥ 0: 1 is the full fan effect, 0 none."""
         mentioned = energy[at]
-        named = np.unique(concepts[mentioned > 0.0])
+        named = distinct(concepts[mentioned > 0.0])
         count = len(named)
         if not count:
             none = np.empty(0, np.int64)

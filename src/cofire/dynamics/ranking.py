@@ -16,7 +16,7 @@ SCALE = 1e6
 """Scores are compared after rounding to 1 / SCALE."""
 
 _STRIDE = 16
-_SAMPLED_FROM = 8192  # below, one partition is as fast as a guess
+_SAMPLED_FROM = 2048  # below, one partition is as fast as a guess
 
 
 def round_scores(scores: Floats) -> F64:
@@ -45,7 +45,7 @@ def best_positions(scores: Floats, count: int) -> Rows:
     if count <= 0 or size == 0:
         return np.empty(0, np.intp)
     kept: Rows | None = None
-    if size >= _SAMPLED_FROM and count <= size // 32:
+    if size >= _SAMPLED_FROM and count <= size // _STRIDE:
         sample = scores[::_STRIDE]
         rank = count // _STRIDE
         rank += 8 + 3 * math.isqrt(rank)
@@ -55,6 +55,10 @@ def best_positions(scores: Floats, count: int) -> Rows:
                 kept = np.flatnonzero(scores >= guess)
                 if len(kept) < count:
                     kept = None
+    elif count < size:
+        threshold = np.partition(scores, size - count)[size - count]
+        if threshold > -np.inf:
+            return np.flatnonzero(scores >= threshold)
     if kept is None:
         kept = np.flatnonzero(scores > -np.inf)
     if len(kept) <= count:

@@ -18,21 +18,19 @@ Hangul words also give their pairs of syllables; identifiers are found whole and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from cofire.encoding.chunks import (
+from cofire.encoding.chunks import Part, chunks
+from cofire.encoding.expansion import (
     CACHED,
     Expansion,
-    Part,
     Piece,
-    chunks,
     expand,
     expand_cached,
-    known_words,
     long_terms,
 )
-from cofire.encoding.language import MAX_CHARS, cached_lower, from_words, script_of
+from cofire.encoding.language import MAX_CHARS, from_words, script_of
+from cofire.encoding.lexicon import lexicon_of
 from cofire.encoding.terms import pack_terms
 from cofire.encoding.text import aligned
 
@@ -51,22 +49,26 @@ class Token(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
+class Analysis(NamedTuple):
     """What a text consists of.
 
     `language` is the ISO 639-1 code given or detected, None where unsure. `terms` come in the
     order of the chunks of the text, repetitions included. `length` counts words, not terms: a
     word that gives several terms counts once, two characters without spaces count as one; BM25
-    divides by it. `parts` and `extra` are what `tokens` is made from when asked for.
+    divides by it. `marks` and `words` are those of all word chunks (see `marks`): of an ASCII
+    text the whole, since none of its words or digits is outside of a chunk or goes beyond one.
+    `tokens` are made when asked for, from `parts`, what was `found` of each, and `extra`.
     """
 
     language: str | None
     terms: tuple[str, ...]
     length: int
-    parts: tuple[Part, ...] = ()
-    extra: tuple[str, ...] = ()
-    only_stop_words: bool = False
+    marks: int
+    words: int
+    parts: list[Part]
+    found: list[Expansion]
+    extra: tuple[str, ...]
+    only_stop_words: bool
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -85,14 +87,10 @@ class Analysis:
     @property
     def placed(self) -> list[tuple[int, tuple[Piece, ...]]]:
         """Chunks that have terms: where each begins, and its terms with places within it."""
-        words = known_words(self.language, self.extra)
         placed = []
-        for sort, chunk, offset in self.parts:
-            expansion = (
-                words[chunk]
-                if sort == 0 and len(chunk) <= CACHED
-                else _expanded(sort, chunk, self.language, self.extra)
-            )
+        for (sort, chunk, offset), expansion in zip(self.parts, self.found, strict=True):
+            if len(chunk) > CACHED:
+                expansion = expand(sort, chunk, self.language, self.extra)  # noqa: PLW2901
             pieces = expansion.stopped if self.only_stop_words else expansion.kept
             if pieces:
                 placed.append((offset, pieces))
@@ -114,37 +112,37 @@ def analyse(text: str, language: str | None = None, *, languages: Sequence[str] 
     if language is None:
         language = _language(prepared, parts)
     extra = (language,) if language else tuple(sorted(set(languages)))
-    known = known_words(language, extra)
+    lexicon = lexicon_of(language, extra)
+    found = [
+        lexicon[chunk] if sort == 0 else _unspaced(sort, chunk, language, extra)
+        for sort, chunk, _ in parts
+    ]
     terms: list[str] = []
-    length = 0
-    for sort, chunk, _ in parts:
-        if len(chunk) <= CACHED:
-            _, _, words, found = (
-                known[chunk] if sort == 0 else expand_cached(sort, chunk, language, extra)
-            )
-        else:
-            found, words = long_terms(sort, chunk, language, extra)
-        if found:
-            terms.extend(found)
-            length += words
+    length = marks = words = 0
+    for _, _, size, own, mark, count in found:
+        terms += own
+        length += size
+        marks |= mark
+        words += count
+    only_stop_words = bool(parts) and not terms
     analysis = Analysis(
-        language=language, terms=tuple(terms), length=length, parts=tuple(parts), extra=extra
+        language, tuple(terms), length, marks, words, parts, found, extra, only_stop_words
     )
-    if parts and not terms:
-        analysis = replace(analysis, only_stop_words=True)
+    if only_stop_words:
         stopped = tuple(token.term for token in analysis.tokens)
-        analysis = replace(analysis, terms=stopped, length=len(stopped))
+        return analysis._replace(terms=stopped, length=len(stopped))
     return analysis
 
 
-def _expanded(sort: int, chunk: str, language: str | None, extra: tuple[str, ...]) -> Expansion:
-    return (expand_cached if len(chunk) <= CACHED else expand)(sort, chunk, language, extra)
+def _unspaced(sort: int, chunk: str, language: str | None, extra: tuple[str, ...]) -> Expansion:
+    """The terms of a chunk that is no word; of a long one without their places."""
+    if len(chunk) <= CACHED:
+        return expand_cached(sort, chunk, language, extra)
+    terms, length = long_terms(sort, chunk, language, extra)
+    return Expansion((), (), length, terms)
 
 
 def _language(text: str, parts: list[Part]) -> str | None:
     """`language.detect` on the chunks at hand, cheaper than cutting the text twice."""
-    sample = parts[:MAX_WORDS]
-    if text.isascii():
-        return from_words((chunk.lower() for _, chunk, _ in sample), None)
-    script = script_of(text[:MAX_CHARS])
-    return from_words((cached_lower(chunk) for _, chunk, _ in sample), script)
+    script = None if text.isascii() else script_of(text[:MAX_CHARS])
+    return from_words([chunk for _, chunk, _ in parts[:MAX_WORDS]], script)

@@ -8,20 +8,24 @@ beside it and can be made again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cofire.encoding.analysis import Analysis, analyse
+from cofire.encoding.concepts import MAX_CHARS, Concept, concepts
 from cofire.encoding.expressions import event_times
-from cofire.encoding.keywords import MAX_CHARS, Concept, concepts, keywords
+from cofire.encoding.facets import facets_of as facets_of  # noqa: PLC0414 - for `restoring`
+from cofire.encoding.facets import packed_facets
+from cofire.encoding.keywords import keywords
+from cofire.encoding.marks import DATING
 from cofire.encoding.segments import split
-from cofire.encoding.signals import signals
+from cofire.encoding.signals import signal_bits
 from cofire.encoding.statements import statements
-from cofire.encoding.terms import canonical_json, facet, pack_facets, pack_terms
-from cofire.encoding.text import fold, sanitise, sanitise_value
+from cofire.encoding.terms import pack_terms
+from cofire.encoding.text import sanitise, sanitise_value
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError, InputError
 from cofire.models import Embedder
@@ -32,6 +36,8 @@ MAX_CONTENT = 10_000_000
 """Characters of one text; a longer one is refused, not cut."""
 MAX_NAME = 1_000
 """Characters of a title, tag, speaker, role, session or key."""
+MAX_METADATA = 1_000_000
+"""Characters of one memory's metadata, written as JSON."""
 SEGMENT_TOKENS = 200
 """Wordpieces of a text that is still one piece; longer ones become linked segments."""
 KEYWORDS = 8
@@ -82,19 +88,25 @@ class Encoder:
         return sanitise(text)
 
     def encode(
-        self, messages: Sequence[Message], *, now: datetime, counter: Embedder, first: int = 0
+        self,
+        messages: Sequence[Message],
+        *,
+        now: datetime,
+        counter: Embedder,
+        places: Iterable[int] | None = None,
     ) -> Encoded:
         """Items for `messages`, in their order; all are embedded in one call.
 
         `now` is the time of messages that give none, and when all were recorded. `counter`
-        counts wordpieces (the space's embedder, also where vectors are off). `first` is the
-        place of the first message among all that the caller gave.
+        counts wordpieces (the space's embedder, also where vectors are off). `places` are those
+        of the messages among all that the caller gave (default: from 0).
 
         Raises InputError naming the message that cannot be used. An embedder that fails, or whose
         model or key is missing, does not lose the text: the items are marked pending and a warning
         says so. Only another model than the store's is refused (EmbeddingMismatchError).
         """
-        checked = [self._checked(message, place) for place, message in enumerate(messages, first)]
+        numbered = enumerate(messages) if places is None else zip(places, messages, strict=False)
+        checked = [self._checked(message, place) for place, message in numbered]
         return self.derive(checked, now=now, counter=counter)
 
     def derive(self, messages: Sequence[Message], *, now: datetime, counter: Embedder) -> Encoded:
@@ -143,6 +155,8 @@ class Encoder:
         """A message as it may be kept: every text of it but the key and the names of metadata
         redacted, then sanitised. Raises InputError for what is no text."""
         _check_texts(message)
+        if self._redact is None and _is_clean(message):
+            return message
         name = self._optional
         return Message(  # quicker than `replace`, which looks at every field
             content=self.clean(message.content),
@@ -181,7 +195,8 @@ def _redacted(value: Any, redact: Redact) -> Any:
 
 
 def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as it is stored and compared: JSON with every text sanitised. Raises InputError."""
+    """Metadata as it is stored and compared: JSON of up to `MAX_METADATA` characters with every
+    text sanitised. Raises InputError."""
     if not isinstance(metadata, Mapping):
         raise InputError(f"metadata must be a mapping, not {type(metadata).__name__}")
     if not metadata:
@@ -194,15 +209,23 @@ def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     )
     if len(cleaned) != len(metadata):
         raise InputError("two metadata keys are the same without NUL and lone surrogates")
-    if flat:  # texts alone can always be written as JSON
-        return cleaned
+    if flat and sum(len(key) + len(value) + 6 for key, value in cleaned.items()) < _SURELY_SMALL:
+        return cleaned  # texts alone can always be written as JSON
     if not _has_text_keys(cleaned):
         raise InputError("metadata keys must be texts")
     try:
-        json.dumps(cleaned, allow_nan=False)
+        size = len(json.dumps(cleaned, allow_nan=False, ensure_ascii=False, separators=(",", ":")))
     except (TypeError, ValueError) as exc:
         raise InputError(f"metadata cannot be written as JSON: {exc}") from exc
+    if size > MAX_METADATA:
+        raise InputError(
+            f"the metadata have {size:,} characters as JSON; {MAX_METADATA:,} is the most. Keep "
+            "what is large elsewhere, and its place in the metadata"
+        )
     return cleaned
+
+
+_SURELY_SMALL = MAX_METADATA // 6  # JSON writes a character as six at most
 
 
 def _has_text_keys(value: Any) -> bool:
@@ -224,6 +247,19 @@ def _check_texts(message: Message) -> None:
     for place, value in enumerate(_NAMES_OF(message)):
         if value is not None and not isinstance(value, str):
             raise InputError(f"{_NAMES[place]} must be text, not {type(value).__name__}")
+
+
+def _is_clean(message: Message) -> bool:
+    """Whether a message, as most are, can be kept as it is: plain texts and nothing to copy."""
+    if message.tags != () or message.metadata or type(message.metadata) is not dict:
+        return False
+    content = message.content
+    if not content.isascii() or "\0" in content:
+        return False
+    return all(
+        value is None or (value and value.isascii() and "\0" not in value)
+        for value in _NAMES_OF(message)
+    )
 
 
 _NAMES = ("title", "speaker", "role", "session", "key")
@@ -296,24 +332,28 @@ def _item(
     """One memory with everything derived from it; `recorded` is `now` in microseconds."""
     when, offset = (now, None) if message.time is None else parse_time(message.time)
     expires = None if message.expires is None else to_micros(parse_time(message.expires)[0])
+    content = message.content
     base: dict[str, Any] = {}
-    analysis = analyse(message.content) if len(parts) == 1 else analyse(parts[0].text)
-    language = analysis.language
-    events = event_times(message.content, when, offset, language)
     telling: tuple[str, ...] | None = None
     if len(parts) == 1:
-        found = concepts(message.content, language)
-        base = indexed(message.content, message.title, analysis, vectors[0], found)
-        if len(message.content) <= MAX_CHARS:  # of longer ones `keywords` reads only the beginning
-            telling = keywords(message.content, KEYWORDS, analysis=analysis, found=found)
+        analysis = analyse(content)
+        language = analysis.language
+        found = concepts(content, language)
+        base = indexed(content, message.title, analysis, vectors[0], found)
+        if len(content) <= MAX_CHARS:  # of longer ones `keywords` reads only the beginning
+            telling = keywords(content, KEYWORDS, analysis=analysis, found=found)
+        dated = analysis.marks & DATING or not content.isascii()
     else:
+        language = analyse(parts[0].text).language
         base["segments"] = tuple(
             _segment(part, message.title, language, vector)
             for part, vector in zip(parts, vectors, strict=True)
         )
+        dated = True
+    events = event_times(content, when, offset, language) if dated else ()
     return NewItem(
         uid=new_uuid7().bytes,
-        content=message.content,
+        content=content,
         kind=str(message.kind),
         title=message.title,
         speaker=message.speaker,
@@ -329,10 +369,10 @@ def _item(
         metadata=message.metadata,
         key=message.key,
         language=language,
-        keywords=keywords(message.content, KEYWORDS) if telling is None else telling,
+        keywords=keywords(content, KEYWORDS) if telling is None else telling,
         tokens=sum(part.tokens for part in parts),
-        event_times=tuple(_event_row(event) for event in events),
-        facets=pack_facets(facets_of(message)),
+        event_times=tuple([_event_row(event) for event in events]),
+        facets=packed_facets(message),
         **base,
     )
 
@@ -355,7 +395,7 @@ def indexed(
         terms = (*terms, *heading.terms)
         length += heading.length
     return {
-        "signals": int(signals(text, analysis=analysis, found=found)),
+        "signals": signal_bits(text, analysis, found),
         "length": length,
         "terms": pack_terms(terms),
         "concepts": pack_terms([concept.key for concept in found]),
@@ -375,16 +415,3 @@ def _segment(
 
 def _event_row(event: EventTime) -> tuple[str, int, int, int, int]:
     return (event.text, to_micros(event.start), to_micros(event.end), *event.span)
-
-
-def facets_of(message: Message) -> list[str]:
-    """Every value by which a memory can be filtered, and the words of its speaker's name."""
-    found = [facet("kind", str(message.kind))]
-    if message.speaker:
-        found.append(facet("speaker", message.speaker))
-        found += [facet("name", word) for word in fold(message.speaker).split()]
-    if message.session:
-        found.append(facet("session", message.session))
-    found += [facet("tag", tag) for tag in message.tags]
-    found += [facet("meta", key, canonical_json(value)) for key, value in message.metadata.items()]
-    return found

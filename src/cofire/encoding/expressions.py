@@ -90,6 +90,12 @@ def event_times(
     )
 
 
+def may_name_a_time(text: str) -> bool:
+    """Whether an ASCII text, or a part of one that cuts no word, has a word that time expressions
+    need: if no part has, `event_times` finds nothing."""
+    return not _TRIGGERS.isdisjoint(_WORD.findall(text.lower()))
+
+
 def query_range(
     question: str, now: datetime, language: str | None = None, *, offset: int | None = None
 ) -> Range | None:

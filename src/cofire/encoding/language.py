@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import cache
 
 from cofire.encoding.characters import IGNORABLE, MARKS
 from cofire.encoding.stopwords import WORDS
@@ -79,9 +78,12 @@ _CLEAR = 2.0
 MAX_CHARS = 4_000
 """Only so much of a text is looked at."""
 
+Vote = tuple[str, float]
+"""A language and how much a word speaks for it."""
+
 
 @cache
-def _votes() -> dict[str, tuple[tuple[str, float], ...]]:
+def _votes() -> dict[str, tuple[Vote, ...]]:
     """Function word (as `lower` gives it, and unaccented) → languages with the word's weight:
     1 for a word of one language, less the more languages share it."""
     owners: dict[str, dict[str, float]] = {}
@@ -118,9 +120,9 @@ def detect(text: str) -> str | None:
     """The ISO 639-1 code of the language that `text` is mostly in, or None where unsure."""
     text = text[:MAX_CHARS]
     if text.isascii():
-        return from_words(_ASCII_WORD.findall(text.lower()), None)
+        return from_words(_ASCII_WORD.findall(text), None)
     text = aligned(text)
-    return from_words(map(cached_lower, _WORD.findall(text)), script_of(text))
+    return from_words(_WORD.findall(text), script_of(text))
 
 
 def script_of(text: str) -> str | None:
@@ -143,32 +145,48 @@ def script_of(text: str) -> str | None:
     return best if weights[best] * 2 > len(_LATIN.findall(text)) else None
 
 
-def from_words(words: Iterable[str], script: str | None) -> str | None:
-    """The language of lower-cased words in a script (None: Latin)."""
+def from_words(words: list[str], script: str | None) -> str | None:
+    """The language of words in a script (None: Latin)."""
     if script in _ALONE:
         return _ALONE[script]
     if script is not None and script not in _SHARED:
         return None
-    votes = _votes()
     scores: dict[str, float] = {}
-    hits: dict[str, int] = {}
-    seen = 0
-    for word in words:
-        seen += 1
-        found = votes.get(word)
-        if not word.isascii():
-            found = (found or ()) + _letter_votes(word)
-        if found:
-            for language, weight in found:
-                scores[language] = scores.get(language, 0.0) + weight
-                hits[language] = hits.get(language, 0) + 1
-        if seen % _STRIDE == 0 and (sure := _decide(scores, hits, seen, script, _CLEAR)):
+    cast: list[Vote] = []
+    for start in range(0, len(words), _STRIDE):
+        heard = words[start : start + _STRIDE]
+        new = [vote for word in heard for vote in _word_votes[word]]
+        for language, weight in new:
+            scores[language] = scores.get(language, 0.0) + weight
+        cast += new
+        seen = start + len(heard)
+        if len(heard) == _STRIDE and (sure := _decide(scores, cast, seen, script, _CLEAR)):
             return sure
-    return _decide(scores, hits, seen, script, 1.0)
+    return _decide(scores, cast, len(words), script, 1.0)
+
+
+class _WordVotes(dict[str, tuple[Vote, ...]]):
+    """Word as written → its votes: few words are met for the first time."""
+
+    def __missing__(self, word: str) -> tuple[Vote, ...]:
+        lowered = lower(word)
+        found = _votes().get(lowered, ())
+        if not lowered.isascii():
+            found += _letter_votes(lowered)
+        if len(word) <= _KEPT_WORD:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_KEPT_WORD = 48  # letters
+_MOST_WORDS = 1 << 15
+_word_votes = _WordVotes()
 
 
 def _decide(
-    scores: dict[str, float], hits: dict[str, int], seen: int, script: str | None, factor: float
+    scores: dict[str, float], cast: list[Vote], seen: int, script: str | None, factor: float
 ) -> str | None:
     """The language with enough evidence (`factor` times that), more than any other, in enough
     of the words `seen`."""
@@ -178,25 +196,21 @@ def _decide(
         return None
     best = max(scores, key=scores.__getitem__)
     score = scores[best]
-    if score < factor * MIN_SCORE or hits[best] * 8 < seen:
+    if score < factor * MIN_SCORE:
         return None
-    if hits[best] == 1 and seen > 1 and best != "en":
+    hits = [language for language, _ in cast].count(best)
+    if hits * 8 < seen:
+        return None
+    if hits == 1 and seen > 1 and best != "en":
         return None  # one word may be a name or a loan; English is the default anyway
     others = [other for name, other in scores.items() if name != best]
     return best if not others or score >= factor * MIN_RATIO * max(others) else None
 
 
-@lru_cache(maxsize=1 << 14)
-def _letter_votes(word: str) -> tuple[tuple[str, float], ...]:
+def _letter_votes(word: str) -> tuple[Vote, ...]:
     return tuple(
         (language, _LETTER_WEIGHT / len(languages))
         for letter in sorted(set(_SPECIAL.findall(word)))
         for languages in [_LETTERS[letter].split()]
         for language in languages
     )
-
-
-@lru_cache(maxsize=1 << 15)
-def cached_lower(word: str) -> str:
-    """`lower`, remembered for the words that make up most of a conversation."""
-    return lower(word)

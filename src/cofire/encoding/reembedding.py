@@ -29,18 +29,24 @@ def reembed_space(
     Texts for which the model gives nothing usable stay without a vector and are tried again the
     next time. Raises EmbeddingError, ConfigurationError, StoreError.
     """
-    made = _fill(store, space, embedder, done_before, progress)
+    made = add_vectors(store, space, embedder, done_before, progress)
     current = store.refreshed(space)
     if (current.model, current.dimension) != (embedder.name, embedder.dimension):
         store.switch_model(current, embedder.name, embedder.dimension, allow_missing=True)
         # What was remembered with the former model between the last batch and the switch.
-        made += _fill(store, space, embedder, done_before + made, progress)
+        made += add_vectors(store, space, embedder, done_before + made, progress)
     return made
 
 
-def _fill(
-    store: Store, space: SpaceInfo, embedder: Embedder, done_before: int, progress: Progress | None
+def add_vectors(
+    store: Store,
+    space: SpaceInfo,
+    embedder: Embedder,
+    done_before: int = 0,
+    progress: Progress | None = None,
 ) -> int:
+    """The first half of it: the vectors that are missing, beside those in use, which stay in
+    use. Returns and raises as `reembed_space`."""
     made = 0
     after = 0
     name, dimension = embedder.name, embedder.dimension

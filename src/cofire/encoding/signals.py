@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
-from functools import lru_cache
 
 from cofire.encoding.analysis import Analysis, analyse
-from cofire.encoding.characters import MARKS
-from cofire.encoding.chunks import CACHED
-from cofire.encoding.keywords import MAX_CHARS, Concept, concepts
-from cofire.encoding.signal_words import FIRST_PERSON, NUMBER_WORDS, POLITE_WORDS, TIME_WORDS
+from cofire.encoding.concepts import MAX_CHARS, Concept, concepts
+from cofire.encoding.marks import (
+    FIGURES,
+    NUMBER,
+    PERSON,
+    POLITE,
+    TIME,
+    figures,
+    word_marks,
+    words_of,
+    written_words,
+)
+from cofire.encoding.signal_words import POLITE_WORDS
 from cofire.encoding.stopwords import stop_words
 from cofire.encoding.text import aligned, fold
 
@@ -54,9 +61,6 @@ _FIRST_RUNS = re.compile("[我俺僕私]")
 _POLITE_RUNS = re.compile(
     "(?:谢谢|你好|您好|再见|ありがとう(?:ございます)?|こんにちは|さようなら|ขอบคุณ|สวัสดี|[您你的了吗啊です！。、，!\\s])+"
 )
-_WORD = re.compile(rf"(?:[^\W\d_][{MARKS}]*+)++")
-_ASCII_WORD = re.compile("[a-z]+")
-_DIGIT = re.compile(r"\d")
 _MAX_PLEASANTRY = 15  # words
 
 
@@ -67,6 +71,13 @@ def signals(
     found: tuple[Concept, ...] | None = None,
 ) -> Signal:
     """The flags of `text`; `analysis` and `found` (its concepts) save making them again."""
+    return Signal(signal_bits(text, analysis, found))
+
+
+def signal_bits(
+    text: str, analysis: Analysis | None = None, found: tuple[Concept, ...] | None = None
+) -> int:
+    """`signals` as a plain number."""
     text = aligned(text[:MAX_CHARS])
     if analysis is None:
         analysis = analyse(text)
@@ -74,13 +85,13 @@ def signals(
         found = concepts(text, analysis.language)
     ascii_only = text.isascii()
     if ascii_only and len(text) < MAX_CHARS:  # so it is the text that was analysed
-        marks, words = _by_chunk(analysis)
+        marks, words = analysis.marks, analysis.words
     else:
-        listed = _words(text)
-        marks, words = _marks(listed) | _figures(text), len(listed)
+        listed = words_of(text)
+        marks, words = word_marks(listed) | figures(text), len(listed)
     flags = _asking(text) if _asks(text) else 0
-    flags |= marks & ~(_POLITE | _FIGURES)
-    if marks & _FIGURES:
+    flags |= marks & _TOLD_BY_WORDS
+    if marks & FIGURES:
         flags |= _HAS_NUMBER
         if _has_clock(text):
             flags |= _HAS_TIME
@@ -93,71 +104,20 @@ def signals(
             break
     if (
         words <= _MAX_PLEASANTRY
-        and (marks & _POLITE or not ascii_only)
-        and _only_polite(text, _words(text), analysis.language)
+        and (marks & POLITE or not ascii_only)
+        and _only_polite(text, words_of(text), analysis.language)
     ):
         flags |= _PLEASANTRY
     if analysis.length >= LONG_WORDS or words >= LONG_WORDS:
         flags |= _LONG
-    return Signal(flags)
+    return flags
 
 
 # Plain numbers while flags are gathered: each operation on an `IntFlag` takes a microsecond.
 _QUESTION, _HAS_NUMBER, _HAS_TIME, _HAS_NAME, _FIRST_PERSON, _PLEASANTRY, _LONG, _ASKS = map(
     int, Signal
 )
-_POLITE = 1 << 30
-"""Only among marks: there is a polite word, whatever else there is."""
-_FIGURES = 1 << 29
-"""Only among marks: there is a digit."""
-
-
-def _figures(text: str) -> int:
-    return _FIGURES if _DIGIT.search(text) else 0
-
-
-def _marks(words: Iterable[str]) -> int:
-    """The flags that single words decide."""
-    seen = set(words)
-    marks = 0
-    for mark, telling in (
-        (_HAS_NUMBER, NUMBER_WORDS),
-        (_HAS_TIME, TIME_WORDS),
-        (_FIRST_PERSON, FIRST_PERSON),
-        (_POLITE, POLITE_WORDS),
-    ):
-        if not seen.isdisjoint(telling):
-            marks |= mark
-    return marks
-
-
-class _ChunkMarks(dict[str, tuple[int, int]]):
-    """Chunk of an ASCII text → its marks and how many words (`_words`) it has. A table because
-    the same chunks make up most of a conversation."""
-
-    def __missing__(self, chunk: str) -> tuple[int, int]:
-        words = _words(chunk)
-        found = _marks(words) | _figures(chunk), len(words)
-        if len(chunk) <= CACHED:
-            if len(self) >= _MOST_CHUNKS:
-                self.clear()
-            self[chunk] = found
-        return found
-
-
-_MOST_CHUNKS = 1 << 14
-_chunk_marks = _ChunkMarks()
-
-
-def _by_chunk(analysis: Analysis) -> tuple[int, int]:
-    """The marks and the number of words of an ASCII text: no word or digit is outside of its
-    chunks or goes beyond one."""
-    marks = words = 0
-    for _, chunk, _ in analysis.parts:
-        mark, count = _chunk_marks[chunk]
-        marks |= mark
-        words += count
-    return marks, words
+_TOLD_BY_WORDS = NUMBER | TIME | PERSON
 
 
 def _asks(text: str) -> bool:
@@ -171,21 +131,11 @@ def _has_clock(text: str) -> bool:
     return any(_CLOCK.match(text, digits.start()) for digits in _DIGITS.finditer(text))
 
 
-def _words(text: str) -> list[str]:
-    """Folded words without what an apostrophe adds."""
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    return [cached_fold(word) for word in _WORD.findall(text)]
-
-
-cached_fold = lru_cache(maxsize=1 << 14)(fold)
-
-
 def _asking(text: str) -> int:
     """The flags of a text with a question mark, by whether some sentence tells something."""
     for sentence in _SENTENCES.findall(text):
         if not _asks(sentence):
-            words = _words(sentence)
+            words = words_of(sentence)
             if words and not _only_polite(sentence, words, None):
                 return _ASKS
     return _ASKS | _QUESTION
@@ -204,5 +154,5 @@ def _only_polite(text: str, words: list[str], language: str | None) -> bool:
     rest = [word for word in words if word not in POLITE_WORDS and word not in function]
     if not rest:
         return True
-    names = {fold(word) for word in _WORD.findall(text)[1:] if word[0].isupper()}
+    names = {fold(word) for word in written_words(text)[1:] if word[0].isupper()}
     return names.issuperset(rest)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import Protocol
 
 from cofire.encoding.english import IRREGULAR
 from cofire.encoding.text import fold
@@ -49,16 +48,13 @@ _local = threading.local()
 
 
 def _stemmer(language: str) -> _Stemmer:
-    """This thread's stemmer: Snowball's objects hold the word they work on.
-
-    The pure Python classes are asked for by name because `snowballstemmer.stemmer()` would
-    take PyStemmer where installed, whose version may stem differently.
-    """
+    """This thread's stemmer: Snowball's objects hold the word they work on. Without a cache of
+    their own: stems are kept here."""
     held: dict[str, _Stemmer] = _local.__dict__
     if language not in held:
-        name = _SNOWBALL[language]
-        module = importlib.import_module(f"snowballstemmer.{name}_stemmer")
-        held[language] = cast(_Stemmer, getattr(module, f"{name.capitalize()}Stemmer")())
+        from Stemmer import Stemmer
+
+        held[language] = Stemmer(_SNOWBALL[language], 0)
     return held[language]
 
 

@@ -82,6 +82,12 @@ def facet(name: str, *values: str) -> str:
     return "\0".join((name, *values))
 
 
+def asked_about(name: int | None) -> int:
+    """The hashed facet of a cue that says whom it asks about, by the hash of the name's own facet;
+    None: nobody by name."""
+    return term_hash(facet("asked", "" if name is None else str(name)))
+
+
 def canonical_json(value: Any) -> str:
     """One spelling for equal metadata values: sorted keys, no spaces, 1 and 1.0 alike."""
 

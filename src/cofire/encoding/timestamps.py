@@ -14,7 +14,7 @@ can be given as ISO 8601 text or a `datetime`.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from numbers import Integral, Real
 
@@ -31,7 +31,8 @@ _MICROS_PER_UNIT = (
 )
 
 _ACCEPTED = (
-    "give ISO 8601 text such as 2024-01-01T09:30:00Z, epoch seconds or milliseconds, or a datetime"
+    "give ISO 8601 text such as 2024-01-01T09:30:00Z, epoch seconds or milliseconds, a datetime "
+    "or a date"
 )
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?")
@@ -74,10 +75,10 @@ _RFC_2822 = re.compile(
 def parse_time(value: TimeLike) -> tuple[datetime, int | None]:
     """Read a point in time.
 
-    Accepts an aware `datetime`, a naive one (read as UTC, never as the host's zone), ISO 8601
-    text (a date alone is its midnight), epoch seconds, milliseconds, microseconds or nanoseconds
-    as number or text (exact to the microsecond, so Slack's "1704067200.000100" keeps its tail),
-    RFC 2822, "2023/05/30 (Tue) 09:00" and "1:56 pm on 8 May, 2023".
+    Accepts an aware `datetime`, a naive one (read as UTC, never as the host's zone), a `date` or
+    ISO 8601 text (a date alone is its midnight in UTC), epoch seconds, milliseconds, microseconds
+    or nanoseconds as number or text (exact to the microsecond, so Slack's "1704067200.000100"
+    keeps its tail), RFC 2822, "2023/05/30 (Tue) 09:00" and "1:56 pm on 8 May, 2023".
 
     Returns:
         The moment in UTC, and the offset in minutes east of UTC if the value named one.
@@ -87,6 +88,8 @@ def parse_time(value: TimeLike) -> tuple[datetime, int | None]:
     """
     if isinstance(value, datetime):
         return _from_datetime(value, value)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC), None
     if isinstance(value, str):
         return _from_text(value)
     if isinstance(value, Real) and not isinstance(value, bool):

@@ -95,3 +95,41 @@ def _loss(examples: Sequence[Example], weights: F64, penalty: float) -> tuple[fl
     gradient = gradient / count + penalty * weights
     curvature = curvature / count + penalty * np.eye(len(weights))
     return loss, gradient, curvature
+
+
+def fit_logistic(features: F64, right: F64, weight: F64, ridge: float = 1.0) -> tuple[F64, float]:
+    """The weights (f,) and the bias that minimise the logistic loss of `features` (n, f) against
+    `right` (n,) in {0, 1}, each row counting `weight` (n,) > 0:
+
+        loss = Σ_i v_i · log(1 + exp(-y_i (x_i·w + b))) + ridge/2 · |w|²        y = ±1
+
+    By Newton's method with backtracking (iteratively reweighted least squares); the bias is not
+    penalised. Raises ValueError where there is nothing to tell apart.
+    """
+    if not ((right > 0.5).any() and (right < 0.5).any()):
+        raise ValueError("a gate needs questions with an answer and questions without")
+    design = np.column_stack([features, np.ones(len(features))])
+    penalty = np.full(design.shape[1], ridge)
+    penalty[-1] = 0.0
+    solution = np.zeros(design.shape[1])
+
+    def loss(point: F64) -> float:
+        logits = design @ point
+        value = weight @ (np.logaddexp(0.0, logits) - right * logits)
+        return float(value + penalty @ point**2 / 2.0)
+
+    here = loss(solution)
+    for _ in range(STEPS):
+        chance = 0.5 * (1.0 + np.tanh(0.5 * (design @ solution)))
+        gradient = design.T @ (weight * (chance - right)) + penalty * solution
+        curvature = (design.T * (weight * chance * (1.0 - chance))) @ design + np.diag(penalty)
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(len(solution)), gradient)
+        decrease = float(gradient @ step)
+        if decrease < TOLERANCE:
+            break
+        size = 1.0
+        while size > 1e-4 and loss(solution - size * step) > here - 1e-4 * size * decrease:
+            size /= 2.0
+        solution = solution - size * step
+        here = loss(solution)
+    return solution[:-1], float(solution[-1])

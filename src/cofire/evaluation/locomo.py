@@ -7,11 +7,8 @@ involved anywhere.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,38 +16,19 @@ from typing import Any
 import numpy as np
 
 from cofire.errors import InputError
+from cofire.evaluation.benches import SCORED, Bench, remembered
+from cofire.evaluation.gate import Gating, evaluate_gate
 from cofire.evaluation.metrics import at_k
 from cofire.evaluation.tuning import Fold, cross_validated
 from cofire.interchange import ImportReport
-from cofire.interchange.locomo import CATEGORIES, Conversation, Question, load
-from cofire.memory import Memory
+from cofire.interchange.locomo import CATEGORIES, load
 from cofire.models import Embedder
 from cofire.retrieval.profiles import MECHANISMS, Profile, profile_named
 from cofire.types import Progress
 
-SCORED = (1, 2, 3, 4)
-"""Categories that have evidence to find; 5 asks for what the conversation does not hold."""
 KS = (5, 10, 20, 30)
 FAR = (0.5, 0.3)
 """Subsets: questions all of whose evidence is less similar than this to the question."""
-
-
-@dataclass(slots=True)
-class Bench:
-    """One conversation, remembered: its questions with their evidence as memory ids."""
-
-    conversation: Conversation
-    memory: Memory
-    questions: tuple[Question, ...]
-    evidence: tuple[tuple[str, ...], ...]
-    session_of: dict[str, str]
-    closeness: tuple[float, ...]
-    """Cosine of the nearest evidence turn to each question."""
-    now: datetime
-
-    def asked(self) -> list[str]:
-        """The questions' texts."""
-        return [question.question for question in self.questions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +60,8 @@ class Result:
     ks: tuple[int, ...]
     asked: dict[str, list[Asked]] = field(default_factory=dict)
     folds: tuple[Fold, ...] = ()
+    gating: dict[str, Gating] = field(default_factory=dict)
+    """By profile, of those that say how sure they are."""
     report: ImportReport
     questions: int = 0
     left_out: int = 0
@@ -125,6 +105,10 @@ def evaluate_locomo(
             result.asked[profile.name] = [
                 asked for bench in benches for asked in ask(bench, profile, wanted, told)
             ]
+        for profile in chosen:
+            gating = evaluate_gate(benches, profile, stage(f"{profile.name}, gate"))
+            if gating is not None:
+                result.gating[profile.name] = gating
         if cross_validate and chosen:
             folds = cross_validated(benches, chosen[0], stage("cross-validation"))
             result.folds = tuple(folds)
@@ -134,52 +118,6 @@ def evaluate_locomo(
                 for asked in ask(bench, fold.profile, wanted, stage(fold.profile.name))
             ]
     return result
-
-
-@contextmanager
-def remembered(
-    conversations: Sequence[Conversation], embedder: Embedder | str | None, told: Progress
-) -> Iterator[list[Bench]]:
-    """A memory per conversation, for as long as the context lasts."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cofire-")))
-        benches = []
-        for index, conversation in enumerate(conversations):
-            memory = stack.enter_context(
-                Memory.open(folder / f"{index}.db", identity="evaluation", embedder=embedder)
-            )
-            benches.append(_bench(conversation, memory))
-            told(index + 1, len(conversations))
-        yield benches
-
-
-def _bench(conversation: Conversation, memory: Memory) -> Bench:
-    messages = conversation.messages
-    receipt = memory.remember(messages)
-    ids = {
-        str(message.metadata["dia_id"]): id
-        for message, id in zip(messages, receipt.ids, strict=True)
-    }
-    sessions = {id: str(message.session) for message, id in zip(messages, receipt.ids, strict=True)}
-    questions = tuple(
-        question
-        for question in conversation.questions
-        if question.category in SCORED and question.evidence
-    )
-    texts = {str(message.metadata["dia_id"]): message.content for message in messages}
-    times = [session.time for session in conversation.sessions if session.time is not None]
-    return Bench(
-        conversation=conversation,
-        memory=memory,
-        questions=questions,
-        evidence=tuple(tuple(ids[dia] for dia in question.evidence) for question in questions),
-        session_of=sessions,
-        closeness=tuple(
-            memory.similarity(question.question, [texts[dia] for dia in question.evidence])
-            for question in questions
-        ),
-        now=max(times) + timedelta(days=1),
-    )
 
 
 def ask(
@@ -194,9 +132,11 @@ def ask(
         first = perf_counter()
         recall = bench.memory.recall(question.question, max(ks), profile=profile, now=bench.now)
         second = perf_counter()
-        costs = np.cumsum([bench.memory.count_tokens(hit.line) for hit in recall])
+        # A profile may return in order of time; a cut-off of k takes the best k all the same.
+        hits = sorted(recall, key=lambda hit: -hit.score)
+        costs = np.cumsum([bench.memory.count_tokens(hit.line) for hit in hits])
         places = [min(k, len(costs)) - 1 for k in ks]
-        sessions = [bench.session_of[id] for id in recall.ids]
+        sessions = [bench.session_of[hit.id] for hit in hits]
         asked.append(
             Asked(
                 sample=question.sample,
@@ -205,7 +145,7 @@ def ask(
                 closeness=bench.closeness[index],
                 evidence=evidence,
                 sessions=tuple(dict.fromkeys(bench.session_of[id] for id in evidence)),
-                ranked=recall.ids,
+                ranked=tuple(hit.id for hit in hits),
                 ranked_sessions=tuple(sessions),
                 tokens=tuple(int(costs[place]) if place >= 0 else 0 for place in places),
                 milliseconds=1e3 * (second - first),

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cofire import __version__
+from cofire.evaluation.gate_report import render_gate
 from cofire.evaluation.locomo import Asked, Result, subsets, summarise
 from cofire.evaluation.metrics import mean, percentile
 from cofire.interchange import Action
@@ -31,6 +32,8 @@ def render(result: Result) -> str:
     for profile in _detailed(result):
         lines += ["", f"{profile}: by category and by how far the evidence is", ""]
         lines += _details(result.asked[profile], result.ks)
+    for profile, gating in result.gating.items():
+        lines += ["", *render_gate(profile, gating)]
     if result.folds:
         lines += [
             "",
@@ -117,6 +120,7 @@ def to_json(result: Result) -> dict[str, Any]:
             },
         },
         "profiles": {name: _profile(asked, result.ks) for name, asked in result.asked.items()},
+        "gating": {name: asdict(gating) for name, gating in result.gating.items()},
         "folds": [
             {
                 "left_out": fold.left_out,

@@ -23,6 +23,7 @@ from cofire.errors import InputError
 from cofire.evaluation.fitting import Example, fit_weights
 from cofire.memory import Memory
 from cofire.retrieval.features import TERMS
+from cofire.retrieval.learned import LEARNED
 from cofire.retrieval.profiles import Profile
 from cofire.types import Progress
 
@@ -87,13 +88,15 @@ def measure(bench: Questions, profile: Profile) -> list[Measured]:
 
 
 def fitted(profile: Profile, measured: Sequence[Measured], name: str) -> Profile:
-    """The profile with weights fitted to some questions; terms it does not use stay unused."""
-    used = [index for index, term in enumerate(TERMS) if profile.uses(term)]
+    """The profile with weights fitted to some questions; terms it does not use stay unused, and
+    those of what use has taught stay as they are: nothing was taught yet."""
+    used = [index for index, term in enumerate(TERMS) if profile.uses(term) and term not in LEARNED]
     weights = fit_weights(
         [Example(one.example.terms[:, used], one.example.evidence) for one in measured]
     )
     named = {TERMS[index]: float(weight) for index, weight in zip(used, weights, strict=True)}
-    return replace(profile, name=name, weights=MappingProxyType(named))
+    taught = {term: profile.weights[term] for term in LEARNED if profile.uses(term)}
+    return replace(profile, name=name, weights=MappingProxyType({**named, **taught}))
 
 
 def goodness(profile: Profile, measured: Sequence[Measured]) -> float:

@@ -30,12 +30,12 @@ class RowFilter:
 
 
 def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
-    """Live rows that satisfy `wanted`; None if that is every row."""
+    """Live rows that satisfy `wanted`; None if that is every row. Do not write to it."""
     masks: list[Bool] = []
     if graph.live is not None:
         masks.append(graph.live)
     if wanted.kinds or not graph.kinds.isdisjoint(wanted.without_kinds):
-        masks.append(_kind_table(wanted)[graph.column("kind")])
+        masks.append(_kind_mask(graph, wanted))
     if wanted.since is not None:
         masks.append(graph.column("time") >= wanted.since)
     if wanted.until is not None:
@@ -46,14 +46,21 @@ def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
     masks += [graph.facets.any_of((facet,), graph.size) for facet in wanted.all_of]
     if not masks:
         return None
-    result = masks[0].copy()
-    for mask in masks[1:]:
+    if len(masks) == 1:
+        return masks[0]
+    result = masks[0] & masks[1]
+    for mask in masks[2:]:
         result &= mask
     return result
 
 
-def _kind_table(wanted: RowFilter) -> Bool:
-    table = np.full(256, not wanted.kinds, np.bool_)
-    table[list(wanted.kinds)] = True
-    table[list(wanted.without_kinds)] = False
-    return table
+def _kind_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool:
+    """Rows of the kinds wanted; the last mask made is kept with the snapshot."""
+    kept: tuple[object, Bool] | None = graph.cache.get("of_kinds")
+    key = (wanted.kinds, wanted.without_kinds)
+    if kept is None or kept[0] != key:
+        table = np.full(256, not wanted.kinds, np.bool_)
+        table[list(wanted.kinds)] = True
+        table[list(wanted.without_kinds)] = False
+        kept = graph.cache["of_kinds"] = (key, table[graph.column("kind")])
+    return kept[1]

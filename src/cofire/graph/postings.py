@@ -13,12 +13,12 @@ the mask of live rows, and document frequencies count only those, so they are ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cofire.dynamics.arrays import I32, I64, U8, U64, Bool, Indices, Rows
+from cofire.dynamics.arrays import I32, I64, U8, U64, Bool, Indices, Rows, distinct
 from cofire.dynamics.edges import expand
 from cofire.graph.table import Layout, Table
 
@@ -288,47 +288,52 @@ class Postings:
 
     def contains(self, keys: U64, live: Bool | None = None) -> Bool:
         """Whether any (live) row carries each of distinct `keys`."""
-        entries = self._entry_counts(keys)
         dead = _dead(live)
+        entries, parts = self._occurrences(keys, dead if dead else -1)
         known: Bool = entries > dead
-        if live is not None and not known.all():
-            for origins, rows in self._occurrences(keys, dead):
+        if live is not None:
+            for origins, rows in parts:
                 known[origins[live[rows]]] = True
         return known
 
     def rows_sharing(self, keys: U64, most: int, live: Bool | None = None) -> Rows:
         """(Live) rows, ascending, that carry one of distinct `keys` which at least two and at most
         `most` (live) rows carry. Longer lists are not read."""
-        parts = list(self._occurrences(keys, most + _dead(live)))
-        origins = np.concatenate([part[0] for part in parts])
-        rows = np.concatenate([part[1] for part in parts])
+        _, parts = self._occurrences(keys, most + _dead(live))
+        if not parts:
+            return np.empty(0, np.intp)
+        origins, rows = parts[0]
+        if len(parts) > 1:
+            origins = np.concatenate([part[0] for part in parts])
+            rows = np.concatenate([part[1] for part in parts])
         if live is not None:
             alive = live[rows]
             origins, rows = origins[alive], rows[alive]
         fan = np.bincount(origins, minlength=len(keys))
         kept = fan[origins]
-        shared: Rows = np.unique(rows[(kept > 1) & (kept <= most)]).astype(np.intp)
-        return shared
+        return distinct(rows[(kept > 1) & (kept <= most)]).astype(np.intp)
 
-    def _entry_counts(self, keys: U64) -> I64:
-        """Entries of each of distinct `keys`, those of removed rows included."""
-        counts = np.bincount(self._tail_hits(keys)[0], minlength=len(keys))
-        for lists in (self.base, self.recent):
-            starts, ends = lists.spans(keys)
-            counts += ends - starts
-        return counts.astype(np.int64, copy=False)
-
-    def _occurrences(self, keys: U64, most: int) -> Iterator[tuple[I64, I32]]:
-        """(position within `keys`, row) of every entry of distinct `keys`, part by part; none of
-        keys with more than `most` entries."""
-        short = self._entry_counts(keys) <= most
-        for lists in (self.base, self.recent):
-            starts, ends = lists.spans(keys)
+    def _occurrences(self, keys: U64, most: int) -> tuple[I64, list[tuple[I64, I32]]]:
+        """Entries of each of distinct `keys`, those of removed rows included; then (position
+        within `keys`, row) of every entry, part by part, but none of keys with more than `most`."""
+        spans = [(lists, *lists.spans(keys)) for lists in (self.base, self.recent) if len(lists)]
+        entries = np.zeros(len(keys), np.int64)
+        for _, starts, ends in spans:
+            entries += ends - starts
+        in_tail, tail_rows = self._tail_hits(keys)
+        if len(in_tail):
+            entries += np.bincount(in_tail, minlength=len(keys))
+        short = entries <= most
+        if most < 0 or not short.any():
+            return entries, []
+        parts = []
+        for lists, starts, ends in spans:
             origins, places = expand(starts, np.where(short, ends, starts))
-            yield origins, lists.rows[places]
-        origins, rows = self._tail_hits(keys)
-        kept = short[origins]
-        yield origins[kept], rows[kept]
+            parts.append((origins, lists.rows[places]))
+        if len(in_tail):
+            kept = short[in_tail]
+            parts.append((in_tail[kept], tail_rows[kept]))
+        return entries, parts
 
     def _tail_hits(self, keys: U64) -> tuple[I64, I32]:
         """(position within `keys`, row) of the tail's entries."""
@@ -358,8 +363,10 @@ class Postings:
         if arrays is None:
             raise TypeError("these postings were made without forward=True")
         keys, counts, stops = arrays
+        before = rows - 1
+        starts = stops[before]
+        starts[before < 0] = 0
         ends = stops[rows]
-        starts = np.where(rows > 0, stops[np.maximum(rows - 1, 0)], 0)
         origins, places = expand(starts, ends)
         return origins, keys[places], counts[places]
 

@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from cofire.graph.active import ActiveGraph
 from cofire.graph.links import LinkLists, Links, sort_links
 from cofire.graph.postings import Lists, Postings
-from cofire.graph.rows import COLUMNS, Interned
+from cofire.graph.rows import Interned
 from cofire.graph.table import NumberMap, Table
 from cofire.graph.vectors import Projection
 
-FORMAT = 1
+FORMAT = 2
 """Raised with every change of layout or meaning; files of other formats are ignored."""
 
 _MAGIC = b"COFIREAG"
@@ -138,8 +138,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def delete_sidecar(path: Path) -> None:
-    """Remove the file and any temporary file a killed process left beside it."""
-    path.unlink(missing_ok=True)
+    """Remove the file and any temporary file a killed process left beside it. A folder of that
+    name is not ours, and stays."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
     for leftover in path.parent.glob(f"{path.name}.*.tmp"):
         leftover.unlink(missing_ok=True)
 
@@ -164,21 +166,32 @@ def load_sidecar(path: Path, key: SidecarKey, projection: Projection | None) -> 
     now; if the file was made with another version, the coarse scan is computed anew.
     """
     try:
-        with path.open("rb") as file:
+        with _open_file(path) as file:
             header, start = _read_header(file)
             reason = _mismatch(header, key)
             if reason:
                 return Loaded(None, reason)
-            arrays = _read_arrays(file, header, start)
+            arrays = _read_arrays(file, header, start, key.dimension)
             return Loaded(_from_arrays(header, arrays, key.dimension, projection))
     except FileNotFoundError:
         return Loaded(None, "missing")
     except _DamagedError as damage:
         return Loaded(None, f"damaged: {damage}")
-    except (KeyError, TypeError, ValueError) as error:  # a header of the right digest, but no sense
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:  # a good digest, but no sense
         return Loaded(None, f"damaged: the header makes no sense ({error})")
     except OSError as error:
         return Loaded(None, f"unreadable: {error.strerror or error}")
+
+
+def _open_file(path: Path) -> BufferedReader:
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise OSError("this is not a regular file")
+    return path.open("rb")
 
 
 def _read_header(file: BufferedReader) -> tuple[dict[str, Any], int]:
@@ -193,7 +206,9 @@ def _read_header(file: BufferedReader) -> tuple[dict[str, Any], int]:
     if hashlib.blake2b(prefix + text, digest_size=_DIGEST).digest() != digest:
         raise _DamagedError("the header is not what was written")
     start = len(prefix) + length + _DIGEST
-    header: dict[str, Any] = json.loads(text)
+    header = json.loads(text)
+    if not isinstance(header, dict):
+        raise _DamagedError("the header is no object")
     return header, start + -start % _ALIGN
 
 
@@ -202,22 +217,56 @@ def _mismatch(header: Mapping[str, Any], key: SidecarKey) -> str:
         return f"format {header['format']}, this version reads {FORMAT}"
     if header["byteorder"] != sys.byteorder:
         return "made on a machine of another byte order"
+    _require_sense(header)
     for name, value in asdict(key).items():
         if header["key"].get(name) != value:
             return f"other {name}"
     return ""
 
 
-def _read_arrays(file: BufferedReader, header: Mapping[str, Any], start: int) -> Arrays:
+def _require_sense(header: Mapping[str, Any]) -> None:
+    """Refuses a header of this format whose fields are not of their kind."""
+    for name in ("revision", "size", "payload"):
+        if type(header[name]) is not int or not 0 <= header[name] < 2**63:
+            raise _DamagedError(f"{name} is no count")
+    if header["projection"] is not None and type(header["projection"]) is not int:
+        raise _DamagedError("projection is no version")
+    for name in ("key", "arrays"):
+        if not isinstance(header[name], dict):
+            raise _DamagedError(f"{name} is no object")
+
+
+def _require_fitting(name: str, entry: Any, like: NDArray[Any], size: int) -> None:
+    """Refuses what says of an array that it is not `like` that of an empty graph, but for its
+    length; columns have `size` rows, and how wide the scan is, is for the projection to say."""
+    code, shape, offset = entry
+    whole = all(type(part) is int and part >= 0 for part in (*shape, offset))
+    if not whole or np.dtype(code) != like.dtype or len(shape) != like.ndim:
+        raise _DamagedError(f"{name} cannot be an array of this file")
+    wide = shape[1:] == list(like.shape[1:]) or (
+        name == "row.scan" and 1 <= shape[1] <= like.shape[1]
+    )
+    column = name.startswith("row.") or name == "forward.end"
+    if not wide or (column and shape[0] != size):
+        raise _DamagedError(f"{name} cannot be an array of this file")
+
+
+def _read_arrays(
+    file: BufferedReader, header: Mapping[str, Any], start: int, dimension: int
+) -> Arrays:
     payload = header["payload"]
     if os.fstat(file.fileno()).st_size != start + payload:
         raise _DamagedError("truncated, or longer than it was written")
+    like = _to_arrays(ActiveGraph.empty(dimension))
+    if header["arrays"].keys() - {"row.scan"} != like.keys() - {"row.scan"}:
+        raise _DamagedError("columns are missing, or there are others")
     digest = hashlib.blake2b(digest_size=_DIGEST)
     arrays: Arrays = {}
-    for name, (code, shape, offset) in header["arrays"].items():
+    for name, entry in header["arrays"].items():
+        _require_fitting(name, entry, like[name], header["size"])
+        code, shape, offset = entry
         dtype = np.dtype(code)
-        size = math.prod(shape) * dtype.itemsize
-        if dtype.kind not in "biuf" or min(shape) < 0 or not 0 <= offset <= payload - size:
+        if offset > payload - math.prod(shape) * dtype.itemsize:
             raise _DamagedError(f"{name} cannot be an array of this file")
         growing = name.startswith(("row.", "forward."))
         spare = shape[0] // _HEADROOM + 64 if growing else 0
@@ -238,7 +287,7 @@ def _read_arrays(file: BufferedReader, header: Mapping[str, Any], start: int) ->
 
 _POSTINGS = ("terms", "concepts", "facets")
 _LISTS = ("keys", "offsets", "rows", "counts")
-_LINKS = ("source", "target", "type", "strength", "out_ends", "in_order", "in_ends")
+_LINKS = ("source", "target", "type", "strength", "when", "out_ends", "in_order", "in_ends")
 
 
 def _to_arrays(graph: ActiveGraph) -> Arrays:
@@ -267,8 +316,6 @@ def _from_arrays(
     size = header["size"]
     graph = ActiveGraph.empty(dimension, projection)
     columns = {name[4:]: array for name, array in arrays.items() if name.startswith("row.")}
-    if not columns.keys() >= {*COLUMNS, "vector"}:
-        raise _DamagedError("columns are missing")
     graph.table = Table.full(columns, size)
     graph.numbers = NumberMap(Table.full({"row": arrays["numbers"]}, len(arrays["numbers"])))
     forward = Table.full(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cofire.dynamics.arrays import F16, F32, F64, U64, Bool, Floats, Rows
-from cofire.dynamics.ranking import best_positions, round_scores, top_k
+from cofire.dynamics.ranking import best_positions, order, round_scores
 from cofire.dynamics.scoring import dot_products, unit, widen
 
 PROJECTED = 96
@@ -128,10 +128,9 @@ class DenseView:
 
     def _ranked(self, rows: Rows, unit_query: F64, top: int) -> tuple[Rows, F64, Rows, F64]:
         scores = self.similarity(rows, unit_query)
-        best = top_k(scores, self.high[rows], self.low[rows], top)
-        rest = np.ones(len(rows), np.bool_)
-        rest[best] = False
-        return rows[best], scores[best], rows[rest], scores[rest]
+        ranked = order(scores, self.high[rows], self.low[rows])
+        rows, scores = rows[ranked], scores[ranked]
+        return rows[:top], scores[:top], rows[top:], scores[top:]
 
     def _scan(self, unit_query: F64) -> F32:
         query: F32 = unit_query.astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,14 +107,15 @@ def decoded(data: bytes, name: str) -> str:
 
 
 class Constants:
-    """Reads JSON objects while turning NaN and Infinity, which JSON has not, into null.
+    """Reads JSON objects while turning NaN and Infinity, which JSON has not, into null, and so a
+    number that is too large to be any other.
 
     `seen` says whether the last `decode` met one.
     """
 
     def __init__(self) -> None:
         self.seen = False
-        self._decoder = json.JSONDecoder(parse_constant=self._null)
+        self._decoder = json.JSONDecoder(parse_constant=self._null, parse_float=self._number)
 
     def decode(self, text: str, start: int) -> tuple[Any, int]:
         """The value at `start` and where it ends. Raises ValueError or RecursionError."""
@@ -122,6 +124,13 @@ class Constants:
 
     def _null(self, constant: str) -> None:
         self.seen = True
+
+    def _number(self, text: str) -> float | None:
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        self.seen = True
+        return None
 
 
 def json_entries(path: Path) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
+from cofire.encoding.text import sanitise
 from cofire.errors import FormatError
 from cofire.types import to_micros
 
@@ -30,7 +31,14 @@ class Fields:
         return take(name)
 
     def text(self, name: str) -> str:
-        return self._typed(name, str, "a text")
+        return storable(self._typed(name, str, "a text"), name)
+
+    def name(self, name: str, most: int) -> str:
+        """A text of 1 to `most` characters."""
+        value = self.text(name)
+        if not 1 <= len(value) <= most:
+            raise FormatError(f"{name!r} must have 1 to {most:,} characters, not {len(value):,}")
+        return value
 
     def integer(self, name: str) -> int:
         value = self._typed(name, int, "a whole number")
@@ -44,11 +52,25 @@ class Fields:
             raise FormatError(f"{name!r} must not be negative")
         return value
 
+    def within(self, name: str, least: int, most: int) -> int:
+        """A whole number in [least, most]."""
+        value = self.integer(name)
+        if not least <= value <= most:
+            raise FormatError(f"{name!r} must be from {least} to {most}, not {value}")
+        return value
+
     def number(self, name: str) -> float:
         value = self._left.pop(name, None)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise FormatError(f"{name!r} must be a number")
         return finite(value, name)
+
+    def share(self, name: str) -> float:
+        """A number in [0, 1]."""
+        value = self.number(name)
+        if not 0.0 <= value <= 1.0:
+            raise FormatError(f"{name!r} must be from 0 to 1, not {value:g}")
+        return value
 
     def flag(self, name: str) -> bool:
         value = self._left.pop(name, False)
@@ -63,7 +85,7 @@ class Fields:
         values = self._typed(name, list, "a list of texts")
         if not all(isinstance(value, str) for value in values):
             raise FormatError(f"{name!r} must be a list of texts")
-        return tuple(values)
+        return tuple(storable(value, name) for value in values)
 
     def parts(self, name: str) -> tuple[Fields, ...]:
         values = self._typed(name, list, "a list of objects")
@@ -110,6 +132,30 @@ class Fields:
                 raise FormatError(f"{name!r} must be a list of pairs of number and credit")
         return tuple((number, finite(credit, name)) for number, credit in values)
 
+    def number_pairs(self, name: str) -> tuple[tuple[int, int], ...]:
+        """Pairs of numbers of items."""
+        values = self._typed(name, list, "a list of pairs")
+        for value in values:
+            if not (isinstance(value, list) and [type(part) for part in value] == [int, int]):
+                raise FormatError(f"{name!r} must be a list of pairs of numbers")
+        return tuple((number, other) for number, other in values)
+
+    def quota(self, name: str) -> tuple[tuple[str, float], ...]:
+        """Pairs of a principal and how far they moved a link."""
+        values = self._typed(name, list, "a list of pairs")
+        for value in values:
+            pair = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+            if not pair or type(value[1]) not in {int, float}:
+                raise FormatError(f"{name!r} must be a list of pairs of principal and movement")
+        return tuple((storable(who, name), finite(moved, name)) for who, moved in values)
+
+    def hash64(self, name: str) -> int:
+        """A hash of 64 bits, as 16 hexadecimal digits."""
+        value = self.text(name)
+        if len(value) != 16 or any(digit not in "0123456789abcdef" for digit in value):
+            raise FormatError(f"{name!r} must be 16 hexadecimal digits")
+        return int(value, 16)
+
     def nothing_left(self) -> None:
         """Refuse fields that this version does not know, rather than lose them."""
         if self._left:
@@ -123,6 +169,17 @@ class Fields:
 
 
 def finite(value: float, name: str) -> float:
-    if not math.isfinite(value):
+    try:
+        wide = float(value)
+    except OverflowError:  # a whole number may have any length
+        wide = math.inf
+    if not math.isfinite(wide):
         raise FormatError(f"{name!r} must be a finite number")
-    return float(value)
+    return wide
+
+
+def storable(text: str, name: str) -> str:
+    """The text, if a store can hold it as it is."""
+    if sanitise(text) != text:
+        raise FormatError(f"{name!r} has a NUL or a lone surrogate, which no store can hold")
+    return text

@@ -30,7 +30,7 @@ from typing import IO, Any
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import InputError
 from cofire.interchange.files import BOM, Constants, check_utf8, existing, not_utf8
-from cofire.interchange.report import Action, Problem
+from cofire.interchange.report import Action, Places, Problem
 from cofire.types import INTERNAL_KINDS, Kind, Message
 
 MAX_LINE = 64 * 1024 * 1024
@@ -45,8 +45,8 @@ _KINDS = {kind.value for kind in Kind} - {kind.value for kind in INTERNAL_KINDS}
 _WHITE = " \t\r\n"
 
 
-def read(path: str | Path) -> Iterator[Message | Problem]:
-    """The messages of a file, in bounded memory.
+def read(path: str | Path, places: Places | None = None) -> Iterator[Message | Problem]:
+    """The messages of a file, in bounded memory; `places` is told the line of each.
 
     Raises NotFoundError, or FormatError with the byte offset if the file is not UTF-8 (before
     the first message, so that nothing is imported of it).
@@ -54,16 +54,20 @@ def read(path: str | Path) -> Iterator[Message | Problem]:
     source = existing(path)
     check_utf8(source)
     with source.open("rb") as file:
-        yield from read_stream(file, source.name)
+        yield from read_stream(file, source.name, places)
 
 
-def read_stream(stream: IO[bytes], name: str) -> Iterator[Message | Problem]:
+def read_stream(
+    stream: IO[bytes], name: str, places: Places | None = None
+) -> Iterator[Message | Problem]:
     """The same of something that can be read only once, such as standard input; it is found not
     to be UTF-8 only when the reader comes to that line."""
     offset = 0
     constants = Constants()
     for number, raw in enumerate(_lines(stream), start=1):
         where = f"{name}, line {number}"
+        if places is not None:
+            places.now = where
         if raw is None:
             yield Problem(where=where, reason=f"it is longer than {MAX_LINE:,} bytes")
             continue
@@ -104,7 +108,7 @@ def _line(text: str, where: str, number: int, constants: Constants) -> Iterator[
             break
         count += 1
         if constants.seen:
-            reason = "NaN or Infinity is read as null"
+            reason = "NaN, Infinity or a number too large is read as null"
             yield Problem(where=where, reason=reason, action=Action.REPAIRED)
         yield from _record(value, where, f"{number}.{count}")
         at = _skip(text, end)

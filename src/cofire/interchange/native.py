@@ -21,15 +21,15 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cofire.encoding.timestamps import format_time, parse_time
-from cofire.errors import FormatError, InputError
+from cofire.encoding.timestamps import format_time
 from cofire.interchange import native_records as records
 from cofire.interchange.files import existing
+from cofire.interchange.native_reader import VERSION, Reader
 from cofire.interchange.native_records import Record, StoredItem, StoredSegment, StoredSpace
 from cofire.store.records import (
     EventRecord,
@@ -44,7 +44,6 @@ from cofire.types import Progress
 if TYPE_CHECKING:
     from cofire.store import Store
 
-VERSION = 1
 PAGE = 500
 
 
@@ -241,7 +240,7 @@ def verify(path: str | Path) -> Summary:
     """
     source = existing(path)
     with source.open("rb") as file:
-        reader = _Reader(file, source.name)
+        reader = Reader(file, source.name)
         spaces = tuple(entry for entry in reader.records() if isinstance(entry, StoredSpace))
     return Summary(
         version=VERSION, created=reader.created, counts=dict(reader.counts), spaces=spaces
@@ -256,116 +255,9 @@ def read(path: str | Path) -> Iterator[Record]:
     """
     source = existing(path)
     with source.open("rb") as file:
-        yield from _Reader(file, source.name).records()
+        yield from Reader(file, source.name).records()
 
 
 def read_stream(stream: IO[bytes], name: str) -> Iterator[Record]:
     """The same of something that can be read only once, such as standard input."""
-    yield from _Reader(stream, name).records()
-
-
-class _Reader:
-    """One pass over an export."""
-
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream = stream
-        self._name = name
-        self._number = 0
-        self._digest = hashlib.sha256()
-        self._items = 0
-        self._in_space = False
-        self.counts: Counter[str] = Counter()
-        self.created: datetime = _EPOCH
-
-    def records(self) -> Iterator[Record]:
-        self._header()
-        for line in self._stream:
-            self._number += 1
-            value = self._object(line)
-            if value.get("type") == "footer":
-                self._footer(value)
-                return
-            self._digest.update(line)
-            try:
-                record = records.record_from_json(value)
-                self._check(record)
-            except FormatError as exc:
-                raise self._wrong(str(exc)) from exc
-            self.counts[str(value["type"])] += 1
-            yield record
-        raise FormatError(f"{self._name} is cut off after line {self._number}: it has no footer")
-
-    def _header(self) -> None:
-        line = self._stream.readline()
-        self._number = 1
-        self._digest.update(line)
-        value = self._object(line) if line.strip() else {}
-        if value.get("type") != "header" or value.get("format") != "cofire":
-            raise FormatError(f"{self._name} is no Cofire export: it does not begin with a header")
-        if value.get("version") != VERSION:
-            raise FormatError(
-                f"{self._name} has version {str(value.get('version'))[:20]} of the export format; "
-                f"this Cofire reads version {VERSION}. Use the version of Cofire that wrote it"
-            )
-        try:
-            self.created, _ = parse_time(value.get("created", ""))
-        except InputError as exc:
-            raise self._wrong(str(exc)) from exc
-
-    def _footer(self, value: Mapping[str, Any]) -> None:
-        if self._stream.readline().strip():
-            raise self._wrong("something follows the footer")
-        if value.get("counts") != dict(self.counts):
-            raise self._wrong(
-                f"the footer counts {value.get('counts')}, but there are {dict(self.counts)}"
-            )
-        if value.get("sha256") != self._digest.hexdigest():
-            raise self._wrong("the file was changed after it was written (its hash differs)")
-
-    def _object(self, line: bytes) -> dict[str, Any]:
-        if not line.endswith(b"\n"):
-            raise FormatError(f"{self._name} is cut off in line {self._number}")
-        try:
-            value = json.loads(line, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as exc:
-            raise self._wrong("it is no JSON") from exc
-        if not isinstance(value, dict):
-            raise self._wrong("it is no object")
-        return value
-
-    def _check(self, record: Record) -> None:
-        """Numbers count up from 1 and name items that came before."""
-        if isinstance(record, StoredSpace):
-            self._items = 0
-            self._in_space = True
-            return
-        if not self._in_space:
-            raise FormatError("a record comes before its space")
-        named: list[int] = []
-        match record:
-            case StoredItem():
-                for number in (record.row.number, *(part.number for part in record.segments)):
-                    self._items += 1
-                    if number != self._items:
-                        raise FormatError(f"item {number} comes where {self._items} is due")
-            case VersionRow():
-                named = [record.number]
-            case LinkRow():
-                named = [record.source, record.target]
-            case RecallRecord():
-                named = [hit.number for hit in record.hits]
-            case EventRecord():
-                named = [number for number, _ in record.items]
-        wrong = [number for number in named if not 1 <= number <= self._items]
-        if wrong:
-            raise FormatError(f"item {wrong[0]} is named but not there")
-
-    def _wrong(self, reason: str) -> FormatError:
-        return FormatError(f"{self._name}, line {self._number}: {reason}")
-
-
-def _no_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+    yield from Reader(stream, name).records()

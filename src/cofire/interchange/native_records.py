@@ -4,6 +4,9 @@ Pure functions: `…_to_json(record)` gives an object whose keys are always in t
 fields left out that have their default; `record_from_json` gives the record back. Not in the
 file, because they are the store's own: revisions, and uids of the ends of links (numbers name
 them). Times are ISO 8601 in UTC, uids canonical UUIDs, vectors base64 of little-endian float16.
+
+What is read is held to the same bounds as what is remembered, so that a file which passes can be
+stored to its last record.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cofire.encoding.encoder import MAX_CONTENT, MAX_NAME, clean_metadata
 from cofire.encoding.timestamps import format_time
 from cofire.errors import FormatError, InputError
 from cofire.interchange.json_fields import Fields
+from cofire.store.events import LEARNING
+from cofire.store.recording import check_evidence
 from cofire.store.records import (
     KIND_CODES,
     LINK_CODES,
@@ -28,9 +34,10 @@ from cofire.store.records import (
     RecallRecord,
     VersionRow,
 )
-from cofire.types import SpaceRef, from_micros
+from cofire.types import INTERNAL_KINDS, SpaceRef, from_micros
 
 Json = dict[str, Any]
+_DAY = 24 * 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +167,10 @@ def link_to_json(row: LinkRow) -> Json:
         coactivations=row.coactivations or None,
         last_coactivated=_iso(row.last_coactivated),
         created=_iso(row.created),
+        rejections=row.rejections or None,
+        tick=row.tick or None,
+        quota_day=row.quota_day,
+        quota=[[principal, moved] for principal, moved in row.quota] or None,
     )
 
 
@@ -177,6 +188,7 @@ def recall_to_json(record: RecallRecord) -> Json:
                 position=hit.position,
                 score=hit.score,
                 linked=hit.linked or None,
+                via=hit.via or None,
             )
             for hit in record.hits
         ],
@@ -194,6 +206,10 @@ def event_to_json(record: EventRecord) -> Json:
         signal=record.signal,
         principal=record.principal,
         time=_iso(record.time),
+        question=None if record.question is None else f"{record.question:016x}",
+        cue=record.cue,
+        trusted=record.trusted or None,
+        via=[[number, origin] for number, origin in record.via] or None,
     )
 
 
@@ -224,7 +240,10 @@ def _space(fields: Fields) -> StoredSpace:
 
 
 def _item(fields: Fields) -> StoredItem:
-    number, uid, content = fields.natural("number"), fields.uid("uid"), fields.text("content")
+    number, uid = fields.natural("number"), fields.uid("uid")
+    kind, content = fields.choice("kind", KIND_CODES), fields.name("content", MAX_CONTENT)
+    if not content.strip() and kind not in INTERNAL_KINDS:
+        raise FormatError(f"item {number}: its content is empty")
     segments = tuple(_segment(part) for part in fields.maybe("segments", fields.parts) or ())
     row = ItemRow(
         number=number,
@@ -235,34 +254,35 @@ def _item(fields: Fields) -> StoredItem:
         segments=len(segments),
         start=0,
         end=len(content),
-        kind=fields.choice("kind", KIND_CODES),
+        kind=kind,
         content=content,
-        title=fields.maybe("title", fields.text),
-        speaker=fields.maybe("speaker", fields.text),
-        role=fields.maybe("role", fields.text),
-        session=fields.maybe("session", fields.text),
+        title=_label(fields, "title"),
+        speaker=_label(fields, "speaker"),
+        role=_label(fields, "role"),
+        session=_label(fields, "session"),
         time=fields.moment("time"),
-        offset=fields.maybe("offset", fields.integer),
+        offset=fields.maybe("offset", lambda name: fields.within(name, 1 - _DAY, _DAY - 1)),
         recorded=fields.moment("recorded"),
         updated=fields.moment("updated"),
         expires=fields.maybe("expires", fields.moment),
         archived=fields.maybe("archived", fields.moment),
-        tags=fields.maybe("tags", fields.texts) or (),
-        importance=fields.natural("importance"),
+        tags=_tags(fields),
+        importance=fields.within("importance", 1, 10),
         pinned=fields.flag("pinned"),
-        metadata=fields.maybe("metadata", fields.mapping) or {},
-        key=fields.maybe("key", fields.text),
+        metadata=_metadata(fields.maybe("metadata", fields.mapping) or {}),
+        key=_label(fields, "key"),
         language=fields.maybe("language", fields.text),
         keywords=fields.maybe("keywords", fields.texts) or (),
         tokens=fields.natural("tokens"),
         event_times=tuple(
-            _event_time(part) for part in fields.maybe("event_times", fields.parts) or ()
+            _event_time(part, len(content))
+            for part in fields.maybe("event_times", fields.parts) or ()
         ),
         access_count=fields.maybe("access_count", fields.natural) or 0,
         last_accessed=fields.maybe("last_accessed", fields.moment),
         version=fields.natural("version"),
         pending=fields.flag("pending"),
-        confidence=fields.maybe("confidence", fields.number),
+        confidence=fields.maybe("confidence", fields.share),
         valid_from=fields.maybe("valid_from", fields.moment),
         valid_to=fields.maybe("valid_to", fields.moment),
         untrusted=fields.flag("untrusted"),
@@ -287,7 +307,28 @@ def _segment(fields: Fields) -> StoredSegment:
     return segment
 
 
-def _event_time(fields: Fields) -> EventTimeRow:
+def _label(fields: Fields, name: str) -> str | None:
+    return fields.maybe(name, lambda name: fields.name(name, MAX_NAME))
+
+
+def _tags(fields: Fields) -> tuple[str, ...]:
+    tags = fields.maybe("tags", fields.texts) or ()
+    if any(not 1 <= len(tag) <= MAX_NAME for tag in tags):
+        raise FormatError(f"'tags' must have 1 to {MAX_NAME:,} characters each")
+    return tags
+
+
+def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        same = clean_metadata(metadata) == metadata
+    except InputError as exc:
+        raise FormatError(f"'metadata' cannot be kept: {exc}") from exc
+    if not same:
+        raise FormatError("'metadata' has a NUL or a lone surrogate, which no store can hold")
+    return metadata
+
+
+def _event_time(fields: Fields, length: int) -> EventTimeRow:
     row = (
         fields.text("text"),
         fields.moment("start"),
@@ -295,6 +336,8 @@ def _event_time(fields: Fields) -> EventTimeRow:
         fields.natural("from"),
         fields.natural("to"),
     )
+    if not row[3] <= row[4] <= length:
+        raise FormatError(f"an event time lies outside its text: {row[3]} to {row[4]} of {length}")
     fields.nothing_left()
     return row
 
@@ -303,8 +346,8 @@ def _version(fields: Fields) -> VersionRow:
     return VersionRow(
         number=fields.natural("number"),
         version=fields.natural("version"),
-        content=fields.text("content"),
-        title=fields.maybe("title", fields.text),
+        content=fields.name("content", MAX_CONTENT),
+        title=_label(fields, "title"),
         replaced=fields.moment("replaced"),
     )
 
@@ -316,11 +359,15 @@ def _link(fields: Fields) -> LinkRow:
         source_uid=b"",
         target_uid=b"",
         type=fields.choice("link", LINK_CODES),
-        strength=fields.number("strength"),
+        strength=fields.share("strength"),
         coactivations=fields.maybe("coactivations", fields.natural) or 0,
         last_coactivated=fields.maybe("last_coactivated", fields.moment),
         created=fields.moment("created"),
         revision=0,
+        rejections=fields.maybe("rejections", fields.natural) or 0,
+        tick=fields.maybe("tick", fields.integer) or 0,
+        quota_day=fields.maybe("quota_day", fields.integer),
+        quota=fields.maybe("quota", fields.quota) or (),
     )
 
 
@@ -341,13 +388,14 @@ def _hit(fields: Fields) -> RecallHit:
         position=fields.natural("position"),
         score=fields.number("score"),
         linked=fields.flag("linked"),
+        via=fields.maybe("via", fields.natural) or 0,
     )
     fields.nothing_left()
     return hit
 
 
 def _event(fields: Fields) -> EventRecord:
-    return EventRecord(
+    event = EventRecord(
         seq=fields.natural("seq"),
         recall=fields.maybe("recall", fields.uid),
         type=fields.text("event"),
@@ -356,7 +404,17 @@ def _event(fields: Fields) -> EventRecord:
         signal=fields.maybe("signal", fields.text),
         principal=fields.maybe("principal", fields.text),
         time=fields.moment("time"),
+        question=fields.maybe("question", fields.hash64),
+        cue=fields.maybe("cue", fields.natural),
+        trusted=fields.flag("trusted"),
+        via=fields.maybe("via", fields.number_pairs) or (),
     )
+    if event.type in LEARNING:
+        try:
+            check_evidence(event.items, event.outcome, event.signal)
+        except InputError as exc:
+            raise FormatError(str(exc)) from exc
+    return event
 
 
 _READERS: dict[str, Callable[[Fields], Record]] = {

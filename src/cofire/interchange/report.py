@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from cofire.types import Message
 MAX_DETAILS = 1_000
 """Problems kept with their reasons; beyond it they are only counted, so that the report of a
 broken file of any size stays small."""
+KEPT_PLACES = 10_000
+"""Messages whose place in their file is still known: more than are stored at once."""
 
 
 class Action(enum.StrEnum):
@@ -36,6 +39,26 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.action}: {self.reason}"
+
+
+class Places:
+    """Where in its file a reader is (`now`, which it sets before each message), and where the last
+    messages that were taken from it came from."""
+
+    def __init__(self) -> None:
+        self.now = ""
+        self._taken = 0
+        self._kept: deque[str] = deque(maxlen=KEPT_PLACES)
+
+    def take(self) -> None:
+        """Keep the place of the message just read."""
+        self._taken += 1
+        self._kept.append(self.now)
+
+    def of(self, number: int) -> str:
+        """The place of a message, counted from 0; "" if it is not known."""
+        back = self._taken - number
+        return self._kept[-back] if 0 < back <= len(self._kept) else ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,11 +114,16 @@ class ImportReport:
         """Where and why, for one kind of action."""
         return [f"{p.where}: {p.reason}" for p in self.problems if p.action is action]
 
-    def messages(self, stream: Iterable[Message | Problem]) -> Iterator[Message]:
-        """The messages of a stream; its problems go into the report as they are met."""
+    def messages(
+        self, stream: Iterable[Message | Problem], places: Places | None = None
+    ) -> Iterator[Message]:
+        """The messages of a stream; its problems go into the report as they are met, and the
+        places of its messages into `places`."""
         for entry in stream:
             if isinstance(entry, Problem):
                 self.add(entry)
             else:
                 self.read += 1
+                if places is not None:
+                    places.take()
                 yield entry

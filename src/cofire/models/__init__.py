@@ -7,17 +7,32 @@ from typing import TYPE_CHECKING
 from cofire.models.embedder import Embedded, Embedder, Vector
 
 if TYPE_CHECKING:
-    from cofire.models.caching import CachingEmbedder
     from cofire.settings import Settings
 
 __all__ = ["Embedded", "Embedder", "Vector", "make_embedder"]
 
 
-def make_embedder(settings: Settings) -> CachingEmbedder:
-    """The embedder that the settings choose, behind a cache. Nothing is loaded or asked yet."""
+def make_embedder(settings: Settings, stored: tuple[str, int] | None = None) -> Embedder:
+    """The embedder that the settings choose, behind a cache; nothing is loaded or asked yet.
+
+    Within a process the same choice is one embedder with one cache, held until its last user
+    closes it. `stored` are the name and the dimension of the vectors it is to go with: where the
+    name is the same, a model that only its server knows need not be asked for its dimension.
+    """
+    from cofire.models.sharing import SharedEmbedder
+
+    choice = tuple(
+        value
+        for name, value in settings
+        if name in {"embedder", "threads"} or name.startswith("embedding_")
+    )
+    return SharedEmbedder((*choice, stored), lambda: _cached(settings, stored))
+
+
+def _cached(settings: Settings, stored: tuple[str, int] | None) -> Embedder:
     from cofire.models.caching import CachingEmbedder
 
-    inner, query_prefix, passage_prefix = _inner(settings)
+    inner, query_prefix, passage_prefix = _inner(settings, stored)
     return CachingEmbedder(
         inner,
         max_bytes=settings.embedding_cache_mb * 1_000_000,
@@ -26,7 +41,7 @@ def make_embedder(settings: Settings) -> CachingEmbedder:
     )
 
 
-def _inner(settings: Settings) -> tuple[Embedder, str, str]:
+def _inner(settings: Settings, stored: tuple[str, int] | None) -> tuple[Embedder, str, str]:
     """The bare embedder and the prefixes it puts before questions and passages."""
     choice, _, argument = settings.embedder.partition(":")
     if choice == "openai":
@@ -39,6 +54,7 @@ def _inner(settings: Settings) -> tuple[Embedder, str, str]:
             base_url=settings.embedding_base_url,
             api_key=key.get_secret_value() if key is not None else None,
             dimension=settings.embedding_dimension,
+            stored=stored,
             query_prefix=prefixes[0],
             passage_prefix=prefixes[1],
             timeout=settings.embedding_timeout,
@@ -51,5 +67,7 @@ def _inner(settings: Settings) -> tuple[Embedder, str, str]:
 
         return HashingEmbedder(int(argument)), "", ""
     from cofire.models.minilm import MiniLM
+    from cofire.models.sharing import SharedEmbedder
 
-    return MiniLM(threads=settings.threads), "", ""
+    threads = settings.threads  # caches of different sizes share the model all the same
+    return SharedEmbedder(("minilm", threads), lambda: MiniLM(threads=threads)), "", ""

@@ -149,11 +149,15 @@ class CachingEmbedder:
                     kept.drop(self._key(kind, text))
 
     def clear(self) -> None:
-        """Drop everything; what is being computed at this moment is not kept either."""
+        """Drop everything, and what the embedder itself keeps of texts; what is being computed at
+        this moment is not kept either."""
         with self._lock:
             self._generation += 1
             for kept in self._kept.values():
                 kept.clear()
+        clear = getattr(self._inner, "clear", None)
+        if clear is not None:
+            clear()
 
     def close(self) -> None:
         self.clear()

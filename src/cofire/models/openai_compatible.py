@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cofire.errors import ConfigurationError, EmbeddingError
+from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 from cofire.models.embedder import Embedded, Vector, normalised
 from cofire.models.forking import renew_after_fork
 from cofire.models.wordpiece import WordPieces
@@ -60,9 +60,11 @@ class OpenAICompatible:
     """An embedding model behind an OpenAI-compatible address.
 
     `dimension` is the expected length of the vectors; without it the length is known for
-    OpenAI's own models and otherwise learned from the first answer. `timeout` is in seconds,
-    per attempt and without an answer; a time-out, a refused connection, 429 and 5xx are tried
-    once more. Texts are cut after `max_tokens` wordpieces, and further if the server asks.
+    OpenAI's own models, taken from `stored` (name and dimension of the vectors they are to be
+    compared with) if those are this model's, and otherwise learned from the first answer.
+    `timeout` is in seconds, per attempt and without an answer; a time-out, a refused connection,
+    429 and 5xx are tried once more. Texts are cut after `max_tokens` wordpieces, and further if
+    the server asks.
 
     The address is not part of `name`: the same model behind another address is the same model.
     The passage prefix is, because it changes every stored vector.
@@ -75,6 +77,7 @@ class OpenAICompatible:
         base_url: str,
         api_key: str | None = None,
         dimension: int | None = None,
+        stored: tuple[str, int] | None = None,
         query_prefix: str = "",
         passage_prefix: str = "",
         timeout: float = 30.0,
@@ -97,13 +100,20 @@ class OpenAICompatible:
         self._client: OpenAI | None = None
         self._lock = threading.Lock()
         self.max_tokens = max_tokens
+        self._from_store = False
+        if self._dimension is None and stored is not None and self._named(stored[1]) == stored[0]:
+            self._dimension = stored[1]
+            self._from_store = True
         renew_after_fork(self)
 
     @property
     def name(self) -> str:
+        return self._named(self.dimension)
+
+    def _named(self, dimension: int) -> str:
         prefix = self._prefixes["passage"]
         mark = hashlib.sha256(prefix.encode()).hexdigest()[:8] if prefix else ""
-        return f"openai:{self._model}:{self.dimension}" + (f"+{mark}" if mark else "")
+        return f"openai:{self._model}:{dimension}" + (f"+{mark}" if mark else "")
 
     @property
     def dimension(self) -> int:
@@ -126,6 +136,10 @@ class OpenAICompatible:
 
     def token_offsets(self, text: str, /) -> list[tuple[int, int]]:
         return self._pieces.offsets(text)
+
+    def clear(self) -> None:
+        """Drop the words whose wordpieces are kept for counting."""
+        self._pieces.clear()
 
     def close(self) -> None:
         with self._lock:
@@ -163,13 +177,24 @@ class OpenAICompatible:
             if self._dimension is None and lengths:
                 self._dimension = lengths[0]
             if lengths and self._dimension not in lengths:
-                raise EmbeddingError(
-                    f"{self._where} gives vectors of length {lengths[0]}, expected "
-                    f"{self._dimension}; set COFIRE_EMBEDDING_DIMENSION to the model's dimension"
-                )
+                raise self._unexpected(lengths[0])
             for row, vector in zip(rows, vectors, strict=True):
                 found[row] = vector
         return self._collected(found)
+
+    def _unexpected(self, length: int) -> EmbeddingError | EmbeddingMismatchError:
+        told = f"{self._where} gives vectors of length {length}"
+        if self._from_store:
+            return EmbeddingMismatchError(
+                f"{told}, but those in the store have {self._dimension}: another model answers to "
+                "this name now. Run `cofire reembed` to make them anew (nothing is deleted until "
+                "it is complete), have the former model served, or open with vectors=False to "
+                "search by words meanwhile"
+            )
+        return EmbeddingError(
+            f"{told}, expected {self._dimension}; set COFIRE_EMBEDDING_DIMENSION to the model's "
+            "dimension"
+        )
 
     def _collected(self, found: list[NDArray[np.float64] | None]) -> Embedded:
         width = self.dimension if found else self._dimension or 0

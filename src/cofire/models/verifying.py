@@ -7,13 +7,15 @@ is not Cofire's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofire.errors import CofireError, EmbeddingError
-from cofire.models.embedder import Embedded, Embedder, Vector, normalised
+from cofire.errors import CofireError, EmbeddingError, InputError
+from cofire.models.embedder import SMALLEST_NORM, Embedded, Embedder, Vector, normalised
 
 R = TypeVar("R")
 
@@ -22,6 +24,8 @@ class VerifiedEmbedder:
     """`inner`, its vectors checked and normalised, its exceptions made EmbeddingError."""
 
     def __init__(self, inner: Embedder) -> None:
+        """Raises InputError for what is no embedder, naming what it lacks."""
+        _check_embedder(inner)
         self._inner = inner
 
     @property
@@ -47,8 +51,10 @@ class VerifiedEmbedder:
 
     def embed_query(self, text: str, /) -> tuple[Vector, bool]:
         vector, ok = self._asked(lambda: self._inner.embed_query(text))
-        checked = self._verified(np.asarray(vector)[None], np.array([ok]), 1)
-        return checked.vectors[0], bool(checked.ok[0])
+        row = np.asarray(vector)
+        if row.shape != (self.dimension,):
+            raise self._misshapen(row.shape, f"a question; ({self.dimension},) was due")
+        return normalised_one(row, bool(ok))
 
     def count_tokens(self, text: str, /) -> int:
         return self._inner.count_tokens(text)
@@ -76,10 +82,52 @@ class VerifiedEmbedder:
     def _verified(self, vectors: Any, ok: Any, count: int) -> Embedded:
         rows = np.asarray(vectors)
         if rows.shape != (count, self.dimension):
-            raise EmbeddingError(
-                f"the embedder {self.name} gave vectors of shape {rows.shape} for {count} texts; "
-                f"({count}, {self.dimension}) was due"
-            )
+            due = f"{count} texts; ({count}, {self.dimension}) was due"
+            raise self._misshapen(rows.shape, due)
         checked = normalised(rows)
         usable = checked.ok & np.asarray(ok, np.bool_)
         return Embedded(vectors=np.where(usable[:, None], checked.vectors, 0.0), ok=usable)
+
+    def _misshapen(self, shape: tuple[int, ...], due: str) -> EmbeddingError:
+        return EmbeddingError(f"the embedder {self.name} gave vectors of shape {shape} for {due}")
+
+
+_PROPERTIES = ("name", "dimension", "max_tokens")
+_METHODS = ("embed_passages", "embed_query", "count_tokens", "token_offsets", "close")
+
+
+def _check_embedder(given: object) -> None:
+    """Raises InputError where something that the seam promises is missing."""
+    if isinstance(given, type):
+        raise InputError(
+            f"the embedder is the class {given.__name__} itself; give an instance of it"
+        )
+    lacks = [name for name in _PROPERTIES if not _has(given, name)]
+    lacks += [name for name in _METHODS if not callable(getattr(given, name, None))]
+    if lacks:
+        raise InputError(
+            f"{type(given).__name__} is no embedder: it lacks {', '.join(lacks)}. Give the name "
+            "of one ('minilm', 'hashing:DIMENSION', 'openai:MODEL') or an object with all that "
+            "cofire.models.Embedder lists"
+        )
+
+
+def _has(given: object, name: str) -> bool:
+    """Whether there is such a property; one that its server must be asked for may fail yet."""
+    try:
+        return hasattr(given, name)
+    except CofireError:
+        return True
+
+
+def normalised_one(vector: NDArray[Any], ok: bool) -> tuple[Vector, bool]:
+    """As `normalised` for one vector (dimension,), bit for bit, at a fifth of the cost: a question
+    waits for it. Not usable where `ok` is False."""
+    wide = np.asarray(vector, np.float64)
+    largest = float(np.abs(wide).max(initial=0.0))
+    if ok and 0.0 < largest < math.inf:  # neither zero nor NaN nor infinite
+        scaled = wide / largest
+        norm = largest * float(np.sqrt(np.add.reduce(scaled * scaled)))
+        if norm >= SMALLEST_NORM:
+            return (wide / norm).astype(np.float32), True
+    return np.zeros(len(wide), np.float32), False

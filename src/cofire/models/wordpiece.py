@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -31,34 +31,52 @@ _MOST_WORDS = 1 << 15
 _BOUNDARY = re.compile("[ \\n\\r\\t\u3400-\u4dbf\u4e00-\u9fff]")
 
 
+_SPACES = re.compile("[ \\n\\r\\t]+")
+
+
+class _Sizes(dict[str, int]):
+    """Word, mark, or what stands between spaces → its wordpieces, kept for the next time."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, unit: str) -> int:
+        size = self._count(unit)
+        if len(unit) <= _KEPT_WORD:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+            self[unit] = size
+        return size
+
+
 class WordPieces:
     """Counts and places wordpieces of texts of any size; loads its rules at the first use."""
 
     def __init__(self) -> None:
         self._tokenizer: Tokenizer | None = None
-        self._sizes: dict[str, int] = {}
+        self._sizes = _Sizes(self.count_exactly)
         self._lock = threading.Lock()
         renew_after_fork(self)
 
     def renew_after_fork(self) -> None:
         self._lock = threading.Lock()
 
+    def clear(self) -> None:
+        """Drop the words that are kept: they may be of a text that was forgotten."""
+        self._sizes.clear()
+
     def count(self, text: str) -> int:
         """Number of wordpieces, without special tokens."""
-        if len(text) <= CHUNK and text.isascii() and _PLAIN.fullmatch(text):
-            sizes = self._sizes
+        if len(text) > CHUNK:
+            return self.count_exactly(text)
+        if text.isascii() and _PLAIN.fullmatch(text):
             units = _UNITS.findall(text)
-            return sum(sizes.get(unit) or self._size(unit) for unit in units)
-        return self.count_exactly(text)
-
-    def _size(self, unit: str) -> int:
-        """Wordpieces of a word or a mark, kept for the next time it is met."""
-        size = len(self._loaded().encode(unit, add_special_tokens=False))
-        if len(unit) <= _KEPT_WORD:
-            if len(self._sizes) >= _MOST_WORDS:
-                self._sizes = {}
-            self._sizes[unit] = size
-        return size
+        else:
+            units = [unit for unit in _SPACES.split(text) if unit]
+            if max(map(len, units), default=0) > _KEPT_WORD:  # it would be counted every time
+                return self.count_exactly(text)
+        return sum(map(self._sizes.__getitem__, units))
 
     def count_exactly(self, text: str) -> int:
         """The same by the tokenizer itself, whatever the text."""

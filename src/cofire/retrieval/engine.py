@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from time import perf_counter
@@ -11,16 +11,19 @@ from time import perf_counter
 import numpy as np
 
 from cofire import views
-from cofire.dynamics.arrays import F64, U64, Rows
-from cofire.dynamics.ranking import round_scores, top_k
+from cofire.dynamics.arrays import F64
 from cofire.encoding.terms import canonical_json, facet, term_hash
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
+from cofire.graph.active import ActiveGraph
 from cofire.graph.masks import RowFilter, row_mask
 from cofire.models import Embedder
-from cofire.retrieval.features import TERMS, Candidates, find_candidates
+from cofire.retrieval.features import TERMS
+from cofire.retrieval.gating import confidence
+from cofire.retrieval.learned import same_question
 from cofire.retrieval.loading import Graphs
-from cofire.retrieval.profiles import Profile
+from cofire.retrieval.profiles import COFIRE, Profile
 from cofire.retrieval.question import Asked, Question, read_question
+from cofire.retrieval.ranking import Ranked, rank
 from cofire.retrieval.tracing import Placed, trace
 from cofire.store import Store
 from cofire.store.records import KIND_CODES, Finding, ItemRow, RecallHit, RecallRecord, SpaceInfo
@@ -42,38 +45,6 @@ HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 
 PAGE = 500
 """Memories listed at a time for an empty question."""
-LEAST = 10
-"""A cutoff never takes the list below this many."""
-
-
-@dataclass(slots=True)
-class Ranked:
-    """All candidates of all spaces. Candidate i belongs to `space[i]`, is at position `at[i]`
-    among that space's candidates and has the `score[i]`, rounded to 1e-6; `high`, `low` are the
-    words of its uid."""
-
-    spaces: tuple[SpaceInfo, ...]
-    candidates: tuple[Candidates, ...]
-    space: Rows
-    at: Rows
-    score: F64
-    high: U64
-    low: U64
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-    def first(self, count: int) -> Rows:
-        """The `count` best, best first, ties by uid."""
-        return top_k(self.score, self.high, self.low, count)
-
-    def worthwhile(self, profile: Profile) -> int:
-        """How many are worth their tokens: all within the profile's `cutoff` of the best, and
-        the first `LEAST` in any case."""
-        if profile.cutoff is None or not len(self.score):
-            return len(self.score)
-        near = int(np.count_nonzero(self.score >= self.score.max() - profile.cutoff))
-        return min(max(near, LEAST), len(self.score))
 
 
 class Recaller:
@@ -137,6 +108,8 @@ class Recaller:
         )
         ranking = perf_counter()
         chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
+        if profile.order == "time":
+            chosen, rows = _oldest_first(chosen, rows)
         hits = [
             _recalled(ranked.spaces[ranked.space[place]], row, float(ranked.score[place]))
             for place, row in zip(chosen, rows, strict=True)
@@ -144,6 +117,7 @@ class Recaller:
         timings["fetch"] = 1e3 * (perf_counter() - ranking)
         timings["total"] = 1e3 * (perf_counter() - started)
         uid = new_uuid7()
+        sure = confidence(ranked, profile)
         recall = Recall(
             id=str(uid),
             query=query,
@@ -151,6 +125,8 @@ class Recaller:
             profile=profile.name,
             tokens=sum(self._tokens(hit) for hit in hits),
             warnings=warnings,
+            confidence=sure,
+            abstain=sure is not None and profile.gate is not None and profile.gate.abstains(sure),
             trace=trace(_placed(ranked, chosen, hits), profile, question, timings)
             if explain
             else None,
@@ -210,19 +186,15 @@ class Recaller:
         started = perf_counter()
         graphs = [self._graphs.get(space) for space in spaces]
         refreshed = perf_counter()
-        question = read_question(
-            query,
-            now,
-            known_names=lambda names: set().union(*(g.known_facets(names) for g in graphs)),
-            take_names_out=profile.take_names_out,
-        )
+        question = _read(graphs, query, now, profile)
         asked, warnings = self._asked(question, profile)
+        asked = replace(asked, now=to_micros(now))
+        if asked.vector is not None:
+            graphs = self._graphs.fitting(spaces, graphs, len(asked.vector))
         embedded = perf_counter()
         wanted = _row_filter(filters, now)
-        candidates = tuple(
-            find_candidates(graph, asked, profile, row_mask(graph, wanted)) for graph in graphs
-        )
-        ranked = _ranked(tuple(spaces), candidates, profile)
+        searched = [(graph, row_mask(graph, wanted)) for graph in graphs]
+        ranked = rank(spaces, searched, asked, profile)
         done = perf_counter()
         return (
             ranked,
@@ -235,6 +207,15 @@ class Recaller:
             },
         )
 
+    def asked(self, spaces: Sequence[SpaceInfo], query: str, now: datetime) -> Asked:
+        """A question as the default profile reads it; without a vector where it has none."""
+        graphs = [self._graphs.get(space) for space in spaces]
+        return self._asked(_read(graphs, query, now, COFIRE), COFIRE)[0]
+
+    def cue_like(self, space: SpaceInfo, asked: Asked) -> int | None:
+        """The number of the cue in `space` that asks the same."""
+        return same_question(self._graphs.get(space), asked)
+
     def candidates(
         self, spaces: Sequence[SpaceInfo], query: str, *, profile: Profile, now: datetime
     ) -> tuple[tuple[str, ...], F64]:
@@ -244,7 +225,7 @@ class Recaller:
         parts = []
         done = 0
         for space, found in zip(ranked.spaces, ranked.candidates, strict=True):
-            parts.append(found.matrix())
+            parts.append(found.matrix(TERMS))
             numbers = found.graph.column("number")[found.rows].tolist()
             uids = {row.number: row.whole for row in self._store.fetch(space, numbers)}
             for place, number in enumerate(numbers, done):
@@ -326,6 +307,15 @@ class Recaller:
         return self._header_tokens(header)
 
 
+def _read(graphs: Sequence[ActiveGraph], query: str, now: datetime, profile: Profile) -> Question:
+    return read_question(
+        query,
+        now,
+        known_names=lambda names: set().union(*(g.known_facets(names) for g in graphs)),
+        take_names_out=profile.take_names_out,
+    )
+
+
 def _recalled(space: SpaceInfo, row: ItemRow, score: float) -> Recalled:
     item = views.item(space, row)
     return Recalled(
@@ -333,40 +323,18 @@ def _recalled(space: SpaceInfo, row: ItemRow, score: float) -> Recalled:
     )
 
 
+def _oldest_first(
+    chosen: Sequence[int], rows: Sequence[ItemRow]
+) -> tuple[list[int], list[ItemRow]]:
+    order = sorted(range(len(rows)), key=lambda at: (rows[at].time, rows[at].uid))
+    return [chosen[at] for at in order], [rows[at] for at in order]
+
+
 def _placed(ranked: Ranked, chosen: Sequence[int], hits: Sequence[Recalled]) -> list[Placed]:
     return [
         Placed(ranked.candidates[ranked.space[place]], int(ranked.at[place]), hit)
         for place, hit in zip(chosen, hits, strict=True)
     ]
-
-
-def _ranked(
-    spaces: tuple[SpaceInfo, ...], candidates: tuple[Candidates, ...], profile: Profile
-) -> Ranked:
-    """Merge the spaces' candidates: scores on one scale, rounded, ties broken by uid."""
-    best = max((found.best_bm25 for found in candidates), default=0.0)
-    parts = []
-    for index, found in enumerate(candidates):
-        if best > 0.0:
-            found.columns["bm25"] = found.bm25 / best
-        count = len(found.rows)
-        total = np.zeros(count, np.float64)
-        for term in TERMS:
-            weight = profile.weights.get(term, 0.0)
-            column = found.columns.get(term)
-            if weight and column is not None:
-                total += weight * column
-        parts.append(
-            (
-                np.full(count, index, np.intp),
-                np.arange(count, dtype=np.intp),
-                round_scores(total),
-                found.graph.column("uid_high")[found.rows],
-                found.graph.column("uid_low")[found.rows],
-            )
-        )
-    columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-    return Ranked(spaces, candidates, *columns)
 
 
 def _row_filter(filters: Filters, now: datetime) -> RowFilter:
@@ -397,19 +365,20 @@ def _entries(
 ) -> Entries:
     """One record per space that gave something; of a recall that found nothing, one of none."""
     entries: Entries = []
+    spaces, at, scores = (part[chosen].tolist() for part in (ranked.space, ranked.at, ranked.score))
     for index, space in enumerate(ranked.spaces):
         found = ranked.candidates[index]
+        anchors = found.dense_anchor | found.lexical_anchor
         hits = tuple(
             RecallHit(
-                number=row.number,
-                position=position,
-                score=float(ranked.score[place]),
-                linked=not (
-                    found.dense_anchor[ranked.at[place]] or found.lexical_anchor[ranked.at[place]]
-                ),
+                row.number,
+                position,
+                scores[position],
+                not anchors[at[position]],
+                found.via(at[position]),
             )
-            for position, (place, row) in enumerate(zip(chosen, rows, strict=True))
-            if ranked.space[place] == index
+            for position, row in enumerate(rows)
+            if spaces[position] == index
         )
         if hits or (index == 0 and not chosen):
             entries.append((space, replace(record, hits=hits)))

@@ -7,11 +7,17 @@ recall and pulls what is newer; a sidecar file only saves pulling everything whe
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from cofire.errors import EmbeddingMismatchError, InputError
+from cofire.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingMismatchError,
+    InputError,
+)
 from cofire.graph.active import ActiveGraph
 from cofire.graph.cache import GraphCache
 from cofire.graph.comparing import differences
@@ -44,6 +50,8 @@ class Graphs:
         self._cache = GraphCache(budget)
         self._saved: dict[int, int] = {}
         self._spaces: dict[int, SpaceInfo] = {}
+        self._unsettled: set[int] = set()
+        """Spaces that were opened while the embedder could not even tell what it is."""
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +64,21 @@ class Graphs:
         revision = self._store.revision(space)
         return self._cache.get(space.space_id, revision, lambda held: self._refreshed(space, held))
 
+    def fitting(
+        self, spaces: Sequence[SpaceInfo], graphs: list[ActiveGraph], dimension: int
+    ) -> list[ActiveGraph]:
+        """`graphs`, or where one was opened before the embedder could say what it is, those of
+        now: it has given a vector of `dimension`. Raises as `get`."""
+        if not self._unsettled and all(graph.dimension == dimension for graph in graphs):
+            return graphs
+        for space in spaces:
+            if space.space_id in self._unsettled:
+                self._cache.discard(space.space_id)
+        return [self.get(space) for space in spaces]
+
     def _refreshed(self, space: SpaceInfo, held: ActiveGraph | None) -> ActiveGraph:
+        if space.space_id in self._unsettled:
+            held = None
         graph = held if held is not None else self._opened(space)
         changes = self._store.changes(space, graph.revision)
         if changes.rebuild:
@@ -100,12 +122,22 @@ class Graphs:
     def _dimension(self, space: SpaceInfo) -> int:
         if self._embedder is None:
             return space.dimension or 1
+        try:
+            name, dimension = self._embedder.name, self._embedder.dimension
+        except EmbeddingMismatchError:
+            raise
+        except (EmbeddingError, ConfigurationError):
+            # A server that has to be asked for it and does not answer. It will not embed the
+            # question either, and then a recall goes by words and says why.
+            self._unsettled.add(space.space_id)
+            return space.dimension or 1
+        self._unsettled.discard(space.space_id)
         if space.dimension is None:
-            return self._embedder.dimension
-        if (space.model, space.dimension) != (self._embedder.name, self._embedder.dimension):
+            return dimension
+        if (space.model, space.dimension) != (name, dimension):
             raise EmbeddingMismatchError(
                 f"the vectors of {space.ref} are now {space.model}'s ({space.dimension} "
-                f"dimensions), not {self._embedder.name}'s: another process re-embedded the "
+                f"dimensions), not {name}'s: another process re-embedded the "
                 "store. Open it again with that embedder"
             )
         return space.dimension
@@ -158,6 +190,8 @@ class Graphs:
             graph = self._cache.peek(space_id)
             path = self._store.sidecar(space)
             if graph is None or path is None or graph.items < SIDECAR_FROM:
+                continue
+            if space_id in self._unsettled:
                 continue
             newer = graph.items - self._saved.get(space_id, 0)
             if newer * SIDECAR_SHARE > graph.items:

@@ -72,7 +72,7 @@ def read_question(
     if take_names_out:
         embedded, matched, names = _without_names(text, known_names)
     analysis = analyse(matched, languages=languages)
-    terms = list(dict.fromkeys(token.term for token in analysis.tokens))
+    terms = list(dict.fromkeys(analysis.terms))
     informative = [term for term in terms if term not in _FORMAL]
     words = tuple(informative or terms)
     when = query_range(text, now)
@@ -116,7 +116,14 @@ def _without_names(text: str, known_names: KnownNames) -> tuple[str, str, list[i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question with its vector (float32 (dimension,)); None: recall by words only."""
+    """A question with its vector (float32 (dimension,)); None: recall by words only. `now` is the
+    moment (µs) up to which learned links have decayed."""
 
     question: Question
     vector: F32 | None
+    now: int = 0
+
+    @property
+    def names(self) -> tuple[int, ...]:
+        """Facet hashes of the speakers it names."""
+        return self.question.names

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cofire.retrieval.features import TERMS, Candidates
+from cofire.retrieval.candidates import Candidates
+from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import Profile
 from cofire.retrieval.question import Question
 from cofire.types import ItemTrace, Path, Recalled, Term, Trace, from_micros
@@ -93,6 +94,9 @@ def _paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
             via = tuple(_id(found, int(places[at])) for places in reversed(route))
             paths.append(Path(via=(*via, _id(found, at)), type="temporal", activation=given))
     paths += _concept_paths(found, at, profile)
+    if found.paths is not None:
+        paths += found.paths(int(found.rows[at]))
+    paths += _learned_paths(found, at, profile)
     return sorted(paths, key=lambda path: (-path.activation, path.via))
 
 
@@ -128,6 +132,21 @@ def _concept_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
         for seed, amount in found.shared.sources(at)
         if weight * amount > LEAST
     ]
+
+
+def _learned_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
+    """From the past question, and from the memory used together with this one, that say most."""
+    paths = []
+    for term, numbers in (("cue", found.cue), ("association", found.partner)):
+        if numbers is None or not numbers[at]:
+            continue
+        given = profile.weights.get(term, 0.0) * float(found.columns[term][at])
+        row = found.graph.row(int(numbers[at]))
+        if given > LEAST and row >= 0:
+            source = str(uuid.UUID(bytes=found.graph.uid(row)))
+            kind = "cue" if term == "cue" else "coactivation"
+            paths.append(Path(via=(source, _id(found, at)), type=kind, activation=given))
+    return paths
 
 
 def _id(found: Candidates, at: int) -> str:

@@ -23,7 +23,8 @@ def open_store(
 ) -> Store:
     """Opens a store, or makes it. The only place that knows the back ends by name.
 
-    `url_or_path` is a file, or `sqlite:///relative/file` or `sqlite:////absolute/file`.
+    `url_or_path` is a file, or `sqlite:///relative/file` or `sqlite:////absolute/file`. A store
+    in memory only is refused.
     `busy_timeout` is how many seconds a write waits for other writers. `durability` is "full"
     (an acknowledged write survives a power failure) or "normal" (it survives the end of the
     process; the last moments before a power failure may be lost, never half of a write).
@@ -49,6 +50,18 @@ def open_store(
 
 
 def _sqlite_path(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:
+    path, options = _path_and_options(url_or_path)
+    name = str(path)
+    in_memory = name == ":memory:" or options.get("mode") == "memory"
+    if in_memory or (isinstance(url_or_path, str) and name.startswith("file:")):
+        raise ConfigurationError(
+            f"{url_or_path}: name a file, as in memories.db or sqlite:///memories.db; stores in "
+            "memory only and SQLite's own file: names are not supported"
+        )
+    return path, options
+
+
+def _path_and_options(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:
     if isinstance(url_or_path, Path) or not _URL.match(url_or_path):
         if not str(url_or_path) or "\0" in str(url_or_path):
             raise InputError("a store needs the path of a file")

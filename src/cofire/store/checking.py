@@ -8,8 +8,10 @@ from typing import Any
 
 from sqlalchemy import FromClause, Table, and_, bindparam, exists, func, or_, select
 
+from cofire.errors import ConfigurationError
 from cofire.store.records import KINDS, LINK_TYPES, Finding, SpaceInfo
 from cofire.store.rows import tag_hashes
+from cofire.store.rules import read_rule
 from cofire.store.schema import (
     NUMBERED_TABLES,
     SPACE_TABLES,
@@ -24,6 +26,7 @@ from cofire.store.schema import (
     vectors,
 )
 from cofire.store.session import Backend, Query, Session
+from cofire.store.settling import differences
 
 PAGE = 2_000
 EXAMPLES = 5
@@ -133,6 +136,8 @@ BAD_LINKS = Query(
             ~links.c.strength.between(0.0, 1.0),
             links.c.source == links.c.target,
             links.c.revision > bindparam("revision"),
+            links.c.coactivations < 0,
+            links.c.rejections < 0,
         ),
     )
 )
@@ -234,10 +239,23 @@ def _check_space(session: Session, space: SpaceInfo) -> Iterator[Finding]:
         yield from _found("orphan", f"{space.ref}: {column}s in {name} without a memory", rows)
     for code, what, query in SIMPLE:
         yield from _found(code, f"{space.ref}: {what}", session.all(query, **here, **more))
+    yield from _strengths(session, space)
     yield from _found("vector", f"{space.ref}: unusable vectors", _bad_vectors(session, space))
     terms, wrong = _bad_blobs(session, space)
     yield from _found("terms", f"{space.ref}: memories with malformed terms", terms)
     yield from _found("tags", f"{space.ref}: memories whose tags are not indexed so", wrong)
+
+
+def _strengths(session: Session, space: SpaceInfo) -> Iterator[Finding]:
+    """Are the strengths what the learning log says?"""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    try:
+        wrong = list(differences(session, here, read_rule(session, space)))
+    except ConfigurationError as exc:
+        yield Finding(code="strengths", message=f"{space.ref}: {exc}", count=1)
+        return
+    pairs = [(f"{source} to {target}",) for (source, target), _, _ in wrong]
+    yield from _found("strengths", f"{space.ref}: links that are not what their log says", pairs)
 
 
 def _found(code: str, message: str, rows: list[Any]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Table, and_, bindparam, exists, or_, select
+from sqlalchemy import Table, and_, bindparam, exists, func, or_, select
 
 from cofire.errors import InputError
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, ONE
@@ -44,8 +44,8 @@ def list_items(
         kinds=bool(filters.kinds),
         speakers=bool(filters.speakers),
         sessions=bool(filters.sessions),
-        tag_count=len(set(filters.tags)),
-        attribute_count=len(filters.metadata),
+        tags_wanted=min(2, len(set(filters.tags))),
+        attributes_wanted=min(2, len(filters.metadata)),
         since=filters.since is not None,
         until=filters.until is not None,
         after=after is not None,
@@ -80,10 +80,14 @@ def _parameters(session: Session, filters: Filters) -> dict[str, Any]:
             parameters[f"{name}_hashes"] = session.pack(
                 [label_hash(name, value) for value in values]
             )
-    for index, label in enumerate(tag_hashes(filters.tags)):
-        parameters[f"tag_{index}"] = label
-    for index, label in enumerate(attribute_hashes(filters.metadata)):
-        parameters[f"attribute_{index}"] = label
+    for name, hashes in (
+        ("tag", set(tag_hashes(filters.tags))),
+        ("attribute", set(attribute_hashes(filters.metadata))),
+    ):
+        if hashes:
+            parameters[f"{name}_hashes"] = session.pack(sorted(hashes))
+            parameters[f"{name}_count"] = len(hashes)
+            parameters[f"{name}_first"] = min(hashes)
     if filters.since is not None:
         parameters["since"] = to_micros(filters.since)
     if filters.until is not None:
@@ -97,14 +101,15 @@ def _page(
     kinds: bool,
     speakers: bool,
     sessions: bool,
-    tag_count: int,
-    attribute_count: int,
+    tags_wanted: int,
+    attributes_wanted: int,
     since: bool,
     until: bool,
     after: bool,
     newest_first: bool,
 ) -> Query:
-    """The query of a page with these conditions; one per combination, kept."""
+    """The query of a page with these conditions; one per combination, kept. Of tags and attributes
+    0, 1 or several are wanted, and 2 stands for several."""
 
     def build(flavour: SqlFlavour) -> Any:
         conditions: list[Any] = [
@@ -118,10 +123,14 @@ def _page(
             conditions.append(ONE.c.speaker_hash.in_(flavour.members("speaker_hashes")))
         if sessions:
             conditions.append(ONE.c.session_hash.in_(flavour.members("session_hashes")))
-        conditions += [_carries(tags, f"tag_{index}") for index in range(tag_count)]
-        conditions += [
-            _carries(attributes, f"attribute_{index}") for index in range(attribute_count)
-        ]
+        for table, name, wanted in (
+            (tags, "tag", tags_wanted),
+            (attributes, "attribute", attributes_wanted),
+        ):
+            if wanted:
+                conditions.append(_carries(table, name))
+            if wanted > 1:
+                conditions.append(_carries_all(flavour, table, name))
         if since:
             conditions.append(ONE.c.time >= bindparam("since"))
         if until:
@@ -142,13 +151,30 @@ def _page(
     return Query(build)
 
 
-def _carries(table: Table, parameter: str) -> Any:
+def _carries(table: Table, name: str) -> Any:
+    """The first of the wanted: quick to look up, and most memories that lack any lack it."""
     return exists().where(
         table.c.tenant == ONE.c.tenant,
         table.c.space == ONE.c.space,
-        table.c.hash == bindparam(parameter),
+        table.c.hash == bindparam(f"{name}_first"),
         table.c.number == ONE.c.number,
     )
+
+
+def _carries_all(flavour: SqlFlavour, table: Table, name: str) -> Any:
+    """One condition, however many are wanted: a database bounds how deep an expression may be."""
+    carried = (
+        select(func.count())
+        .select_from(table)
+        .where(
+            table.c.tenant == ONE.c.tenant,
+            table.c.space == ONE.c.space,
+            table.c.number == ONE.c.number,
+            table.c.hash.in_(flavour.members(f"{name}_hashes")),
+        )
+        .scalar_subquery()
+    )
+    return carried == bindparam(f"{name}_count")
 
 
 def _beyond(newest_first: bool) -> Any:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
-from operator import itemgetter
 
 from sqlalchemy import and_, bindparam, case, func, select
 
 from cofire.store.records import (
     KINDS,
     LINK_TYPES,
-    Changes,
     ItemRow,
     LinkRow,
     SpaceCounts,
     SpaceInfo,
     VersionRow,
 )
-from cofire.store.rows import attribute_hashes, item_from_row, label_hash
+from cofire.store.rows import attribute_hashes, item_from_row, label_hash, quota_of
 from cofire.store.schema import (
     accesses,
     attributes,
@@ -26,14 +24,10 @@ from cofire.store.schema import (
     links,
     models,
     spaces,
-    tombstones,
-    vectors,
     versions,
 )
 from cofire.store.session import Query, Row, Session
 from cofire.store.spaces import missing_space
-
-PORTION = 2_000
 
 _wholes = items.alias("wholes")
 _one = items.alias("one")
@@ -113,60 +107,6 @@ SPACE_STATE = Query(
         spaces.c.tenant == bindparam("tenant"), spaces.c.id == bindparam("space")
     )
 )
-_GRAPH_ROWS = (
-    select(
-        items.c.number,
-        items.c.uid,
-        items.c.revision,
-        items.c.parent,
-        items.c.kind,
-        items.c.speaker_hash,
-        items.c.session_hash,
-        items.c.time,
-        items.c.event_start,
-        items.c.event_end,
-        items.c.expires,
-        items.c.importance,
-        items.c.pinned,
-        items.c.signals,
-        items.c.length,
-        items.c.terms,
-        items.c.concepts,
-        items.c.facets,
-        vectors.c.vector,
-    )
-    .select_from(
-        items.outerjoin(
-            vectors,
-            and_(
-                vectors.c.tenant == items.c.tenant,
-                vectors.c.space == items.c.space,
-                vectors.c.number == items.c.number,
-                vectors.c.model == bindparam("model"),
-            ),
-        )
-    )
-    .where(items.c.tenant == bindparam("tenant"), items.c.space == bindparam("space"))
-)
-_GRAPH_LINKS = select(
-    links.c.source, links.c.target, links.c.type, links.c.strength, links.c.revision
-).where(links.c.tenant == bindparam("tenant"), links.c.space == bindparam("space"))
-ALL_ROWS = Query(lambda _: _GRAPH_ROWS.order_by(items.c.number))
-ALL_LINKS = Query(lambda _: _GRAPH_LINKS.order_by(links.c.source, links.c.target))
-# Sorted afterwards: asked for an order, the planner reads the whole space in it.
-NEW_ROWS = Query(lambda _: _GRAPH_ROWS.where(items.c.revision > bindparam("since")))
-NEW_LINKS = Query(lambda _: _GRAPH_LINKS.where(links.c.revision > bindparam("since")))
-REMOVALS = Query(
-    lambda _: (
-        select(tombstones.c.source, tombstones.c.target)
-        .where(
-            tombstones.c.tenant == bindparam("tenant"),
-            tombstones.c.space == bindparam("space"),
-            tombstones.c.revision > bindparam("since"),
-        )
-        .order_by(tombstones.c.source, tombstones.c.target)
-    )
-)
 BY_NUMBERS = Query(
     lambda flavour: (
         select(*ITEM_SELECTION)
@@ -242,6 +182,10 @@ LINK_SELECT = (
         links.c.last_coactivated,
         links.c.created,
         links.c.revision,
+        links.c.rejections,
+        links.c.tick,
+        links.c.quota_day,
+        links.c.quota,
     )
     .select_from(
         links.join(
@@ -293,64 +237,19 @@ MODEL = Query(
 )
 
 
-def changes(session: Session, space: SpaceInfo, since: int) -> Changes:
-    """What changed after revision `since` (0: everything). Raises NotFoundError."""
-    here = {"tenant": space.tenant_id, "space": space.space_id}
-    state = session.one(SPACE_STATE, **here)
-    if state is None:
-        raise missing_space(space)
-    revision, floor, model = state
-    if since == revision:
-        return Changes(
-            revision=revision, rebuild=False, rows=[], links=[], removed_items=[], removed_links=[]
-        )
-    # A revision from the future was read before a backup was restored.
-    rebuild = since <= 0 or since < floor or since > revision
-    if rebuild:
-        # In portions: a hundred thousand rows need not be there twice.
-        rows: list[Row] = []
-        for portion in session.portions(ALL_ROWS, PORTION, model=model, **here):
-            rows += _graph_rows(portion)
-        linked = session.all(ALL_LINKS, **here)
-        removed = []
-    else:
-        rows = _graph_rows(session.all(NEW_ROWS, model=model, since=since, **here))
-        rows.sort(key=itemgetter(0))
-        linked = sorted(session.all(NEW_LINKS, since=since, **here), key=itemgetter(0, 1))
-        removed = session.all(REMOVALS, since=since, **here)
-    return Changes(
-        revision=revision,
-        rebuild=rebuild,
-        rows=rows,
-        links=linked,
-        removed_items=[source for source, target in removed if target == 0],
-        removed_links=[(source, target) for source, target in removed if target != 0],
-    )
-
-
-def _graph_rows(rows: list[Row]) -> list[Row]:
-    # Flat, with the sign of the two hashes mended in passing: a hundred thousand rows go through
-    # here when a space is opened, and a call per row would double the time.
-    wrap = 1 << 64
-    # fmt: off
-    return [
-        (
-            n, u, r, p, k, s if s >= 0 else s + wrap, t if t >= 0 else t + wrap,
-            c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12,
-        )
-        for n, u, r, p, k, s, t, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 in rows
-    ]
-    # fmt: on
-
-
 def fetch(session: Session, space: SpaceInfo, numbers: Sequence[int]) -> list[ItemRow]:
     """The rows of the numbers that exist, in the order given."""
     rows = session.all(
         BY_NUMBERS,
         tenant=space.tenant_id,
         space=space.space_id,
-        numbers=session.pack(numbers),
+        numbers=list(numbers),
     )
+    return in_order(rows, numbers)
+
+
+def in_order(rows: Sequence[Row], numbers: Sequence[int]) -> list[ItemRow]:
+    """Rows of `BY_NUMBERS` in the order of the numbers asked for."""
     found = {row[0]: row for row in rows}
     return [item_from_row(found[number]) for number in numbers if number in found]
 
@@ -418,10 +317,10 @@ def links_of(session: Session, space: SpaceInfo, number: int) -> list[LinkRow]:
     return [link_row(row) for row in rows]
 
 
-def link_row(row: tuple[object, ...]) -> LinkRow:
+def link_row(row: Row) -> LinkRow:
     """A `LinkRow` from a row of `LINK_SELECT`."""
-    link = LinkRow(*row)  # type: ignore[arg-type]
-    return link._replace(type=LINK_TYPES[int(link.type)].value)
+    link = LinkRow(*row)
+    return link._replace(type=LINK_TYPES[int(link.type)].value, quota=quota_of(row[-1]))
 
 
 def counts(session: Session, space: SpaceInfo) -> SpaceCounts:

@@ -19,7 +19,7 @@ from cofire.store.store import Store
 INTERVAL = 1.0
 """Seconds after which a record is written at the latest."""
 KEEP = 30 * 86_400 * 1_000_000
-"""µs for which a recall record is kept."""
+"""µs for which a recall record is kept, by the clock and whatever `now` its caller gave."""
 PURGE_EVERY = 3_600.0
 """Seconds between two looks for records that are older."""
 MOST = 10_000
@@ -91,13 +91,11 @@ class RecallLog:
     def _purge(self, batch: Sequence[Entry]) -> None:
         """Delete records past their time, of the spaces just written to, now and then."""
         clock = time.monotonic()
+        before = time.time_ns() // 1_000 - KEEP
         for space in {space.space_id: space for space, _ in batch}.values():
             if clock - self._purged.get(space.space_id, -PURGE_EVERY) >= PURGE_EVERY:
                 self._purged[space.space_id] = clock
-                newest = max(
-                    record.time for place, record in batch if place.space_id == space.space_id
-                )
-                self._store.purge_recalls(space, newest - KEEP)
+                self._store.purge_recalls(space, before)
 
     def close(self) -> None:
         """Write what is waiting and end the thread; closing again does nothing."""

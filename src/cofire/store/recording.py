@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
+from cofire.dynamics.plasticity import SIGNALS
+from cofire.errors import InputError
+from cofire.store.events import LEARNING, add_events
 from cofire.store.forgetting import WHOLES
 from cofire.store.reading import REVISION
-from cofire.store.records import EventRecord, RecallHit, RecallRecord, SpaceInfo, canonical_json
-from cofire.store.schema import accesses, events, recall_items, recalls
+from cofire.store.records import EventRecord, RecallHit, RecallRecord, SpaceInfo
+from cofire.store.schema import accesses, recall_items, recalls
 from cofire.store.session import Query, Row, Session
 from cofire.store.writing import take_turn
 
@@ -48,20 +51,14 @@ OLD_HITS = Query(
     lambda _: delete(recall_items).where(
         recall_items.c.tenant == bindparam("tenant"),
         recall_items.c.space == bindparam("space"),
-        recall_items.c.recall.in_(
-            select(recalls.c.uid).where(
-                recalls.c.tenant == bindparam("tenant"),
-                recalls.c.space == bindparam("space"),
-                recalls.c.time < bindparam("before"),
-            )
-        ),
+        recall_items.c.recall < bindparam("oldest"),
     )
 )
 OLD_RECALLS = Query(
     lambda _: delete(recalls).where(
         recalls.c.tenant == bindparam("tenant"),
         recalls.c.space == bindparam("space"),
-        recalls.c.time < bindparam("before"),
+        recalls.c.uid < bindparam("oldest"),
     )
 )
 READ_RECALL = Query(
@@ -80,6 +77,7 @@ READ_HITS = Query(
             recall_items.c.position,
             recall_items.c.score,
             recall_items.c.linked,
+            recall_items.c.via,
         )
         .where(
             recall_items.c.tenant == bindparam("tenant"),
@@ -89,13 +87,6 @@ READ_HITS = Query(
         .order_by(recall_items.c.position, recall_items.c.number)
     )
 )
-LAST_EVENT = Query(
-    lambda _: select(func.coalesce(func.max(events.c.seq), 0)).where(
-        events.c.tenant == bindparam("tenant"), events.c.space == bindparam("space")
-    )
-)
-ADD_EVENT = Query(lambda _: insert(events))
-EVENT_COLUMNS = tuple(column.name for column in events.columns)
 
 
 def record_recalls(
@@ -135,7 +126,7 @@ def _record(
         own = (record.uid, record.time, record.profile, record.principal, record.query)
         kept[record.uid] = (*here.values(), *own)
         for hit in left.values():
-            row = (record.uid, hit.number, hit.position, float(hit.score), int(hit.linked))
+            row = (record.uid, hit.number, hit.position, float(hit.score), int(hit.linked), hit.via)
             hits.append((*here.values(), *row))
         for number in {wholes[number] for number in left}:
             used[number] += 1
@@ -181,8 +172,10 @@ def set_access(session: Session, space: SpaceInfo, counts: Sequence[tuple[int, i
 
 
 def purge_recalls(session: Session, space: SpaceInfo, before: int) -> int:
-    """Deletes recall records older than `before`; returns how many."""
-    here = {"tenant": space.tenant_id, "space": space.space_id, "before": before}
+    """Deletes recall records made before `before` (µs) by the clock that is in their uids, whatever
+    time their callers gave; returns how many."""
+    oldest = max(0, before // 1_000).to_bytes(6, "big")  # a UUIDv7 begins with its milliseconds
+    here = {"tenant": space.tenant_id, "space": space.space_id, "oldest": oldest}
     session.run(OLD_HITS, **here)
     return session.run(OLD_RECALLS, **here)
 
@@ -203,42 +196,51 @@ def recall_from_row(session: Session, space: SpaceInfo, row: Row) -> RecallRecor
         time=time,
         profile=profile,
         principal=principal,
-        hits=tuple(RecallHit(hit[0], hit[1], hit[2], hit[3] != 0) for hit in hits),
+        hits=tuple(RecallHit(hit[0], hit[1], hit[2], hit[3] != 0, hit[4]) for hit in hits),
     )
 
 
 def append_events(session: Session, space: SpaceInfo, new: Sequence[EventRecord]) -> int:
-    """Appends to the learning log, giving sequence numbers; returns the last one."""
+    """Appends to the learning log as it is, giving sequence numbers; returns the last one.
+
+    For what was logged elsewhere: links do not move until the log is replayed. Memories that do
+    not exist are left out. Raises InputError for evidence that no event can hold.
+    """
     turn = take_turn(session, space)
+    for event in new:
+        if event.type in LEARNING:
+            check_evidence(event.items, event.outcome, event.signal)
+    wanted = sorted({number for event in new for number, _ in event.items})
     here = {"tenant": turn.tenant, "space": turn.space}
-    last: int = session.all(LAST_EVENT, **here)[0][0]
-    rows = [
-        (
-            *here.values(),
-            last + 1 + index,
-            event.recall,
-            event.type,
-            canonical_json(event.items),
-            event.outcome,
-            event.signal,
-            event.principal,
-            event.time,
-        )
-        for index, event in enumerate(new)
-    ]
-    session.many(ADD_EVENT, rows, EVENT_COLUMNS)
-    return last + len(rows)
+    found = session.all(WHOLES, numbers=session.pack(wanted), **here)
+    known = {number for number, parent in found if not parent}
+    return add_events(session, turn, [_among(event, known) for event in new])
 
 
-def event_from_row(row: Row) -> EventRecord:
-    seq, recall, type_, credits_, outcome, signal, principal, time = row
-    return EventRecord(
-        seq=seq,
-        recall=recall,
-        type=type_,
-        items=tuple((int(number), float(credit)) for number, credit in json.loads(credits_)),
-        outcome=outcome,
-        signal=signal,
-        principal=principal,
-        time=time,
+def _among(event: EventRecord, known: Collection[int]) -> EventRecord:
+    """The event without the memories that are not known; its cue may be gone."""
+    return replace(
+        event,
+        items=tuple(item for item in event.items if item[0] in known or item[0] == event.cue),
+        via=tuple(
+            part
+            for part in event.via
+            if part[0] in known and (part[1] in known or part[1] == event.cue)
+        ),
+        principal=event.principal or None,
     )
+
+
+def check_evidence(
+    items: Sequence[tuple[int, float]], outcome: float | None, signal: str | None
+) -> None:
+    """Raises InputError unless an event can say this."""
+    if signal not in SIGNALS:
+        raise InputError(f"unknown signal {signal!r}; it is one of {', '.join(SIGNALS)}")
+    if outcome is not None and not -1.0 <= outcome <= 1.0:
+        raise InputError(f"an outcome lies in [-1, 1], not {outcome}")
+    for number, credit in items:
+        if not -1.0 <= credit <= 1.0:
+            raise InputError(f"the credit of memory {number} lies in [-1, 1], not {credit}")
+    if len({number for number, _ in items}) < len(items):
+        raise InputError("a memory has two credits in one event")

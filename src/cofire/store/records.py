@@ -183,13 +183,15 @@ class GraphRow(NamedTuple):
 
 
 class GraphLink(NamedTuple):
-    """A link as the active graph needs it; `type` is a position in `LINK_TYPES`."""
+    """A link as the active graph needs it; `type` is a position in `LINK_TYPES`, `last` when use
+    last moved its strength (µs; None: never)."""
 
     source: int
     target: int
     type: int
     strength: float
     revision: int
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +280,12 @@ class VersionRow(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link as stored; `type` is a `LinkType` value, strength in [0, 1]."""
+    """A link as stored; `type` is a `LinkType` value, strength in [0, 1].
+
+    Of a learned link (`last_coactivated` is not None) the strength is as of then; decay since is
+    not taken off. The fields from `coactivations` on, but for `created` and `revision`, are those
+    of `dynamics.plasticity.LinkState`.
+    """
 
     source: int
     target: int
@@ -290,15 +297,24 @@ class LinkRow(NamedTuple):
     last_coactivated: int | None
     created: int
     revision: int
+    rejections: int = 0
+    tick: int = 0
+    quota_day: int | None = None
+    quota: tuple[tuple[str, float], ...] = ()
 
 
 class RecallHit(NamedTuple):
-    """One memory of a recall; `linked` when it came only over links."""
+    """One memory of a recall; `linked` when it came only over links.
+
+    `via` is the number of the memory or cue whose link alone brought it; 0 if it had a match of
+    its own, or came over several links.
+    """
 
     number: int
     position: int
     score: float
     linked: bool
+    via: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +333,12 @@ class RecallRecord:
 class EventRecord:
     """One entry of the learning log. `seq` is given by the store when it is appended (0 before).
 
-    `items` are (number, credit) pairs; `outcome` in [-1, 1]; `signal` says what told us.
+    `items` are (number, credit) pairs; `outcome` in [-1, 1] (None: 1); `signal` says what told us.
+    `question` is the hash of what was asked, `cue` the number of the cue that stands for it.
+    `trusted`: the principal was exempt from the daily cap. `via` pairs items with the memory of
+    the same event, or the cue, whose link alone brought them: such a link earns nothing.
+    An "evict" or "prune" event names the link's ends first, then what caused it; one with a cue
+    and no items took away the cue.
     """
 
     seq: int = 0
@@ -328,6 +349,10 @@ class EventRecord:
     signal: str | None
     principal: str | None
     time: int
+    question: int | None = None
+    cue: int | None = None
+    trusted: bool = False
+    via: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,23 @@ def kind_code(kind: str) -> int:
     return code
 
 
+def unsigned(number: int) -> int:
+    """The hash that a stored signed integer stands for."""
+    return number + _WRAP if number < 0 else number
+
+
+def quota_text(moved: tuple[tuple[str, float], ...]) -> str | None:
+    """How far each principal moved a link on a day, as stored."""
+    return canonical_json(moved) if moved else None
+
+
+def quota_of(text: str | None) -> tuple[tuple[str, float], ...]:
+    """The reverse of `quota_text`."""
+    if text is None:
+        return ()
+    return tuple((str(principal), float(moved)) for principal, moved in json.loads(text))
+
+
 def whole_row(tenant: int, space: int, number: int, revision: int, item: NewItem) -> Row:
     """The `items` row of a memory, in the order of the table's columns."""
     event_start, event_end = _hull(item.event_times)

@@ -163,6 +163,15 @@ items = Table(
         sqlite_where=text("key_hash IS NOT NULL"),
         postgresql_where=text("key_hash IS NOT NULL"),
     ),
+    Index(
+        "ix_items_cue",
+        "tenant",
+        "space",
+        "updated",
+        "number",
+        sqlite_where=text("kind = 9"),
+        postgresql_where=text("kind = 9"),
+    ),
 )
 
 vectors = Table(
@@ -239,8 +248,20 @@ links = Table(
     _moment("last_coactivated"),
     _integer("created"),
     _integer("revision"),
+    _integer("rejections", "0"),
+    _integer("tick", "0"),
+    _moment("quota_day"),
+    Column("quota", Text, nullable=True, comment="JSON: [[principal, moved], …] on quota_day"),
     Index("ix_links_target", "tenant", "space", "target"),
     Index("ix_links_revision", "tenant", "space", "revision"),
+    Index(
+        "ix_links_rejections",
+        "tenant",
+        "space",
+        "rejections",
+        sqlite_where=text("rejections > 0"),
+        postgresql_where=text("rejections > 0"),
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -290,6 +311,13 @@ recall_items = Table(
     _integer("position"),
     Column("score", Double, nullable=False),
     _small("linked"),
+    Column(
+        "via",
+        BigInteger,
+        nullable=False,
+        server_default="0",
+        comment="the memory or cue whose link alone brought it, or 0",
+    ),
     Index("ix_recall_items_number", "tenant", "space", "number"),
     sqlite_with_rowid=False,
 )
@@ -307,6 +335,29 @@ events = Table(
     Column("signal", Text, nullable=True),
     Column("principal", Text, nullable=True),
     _integer("time"),
+    Column("question", BigInteger, nullable=True, comment="the hash of what was asked"),
+    Column("cue", BigInteger, nullable=True, comment="the number of the question's cue"),
+    _small("trusted", "0"),
+    Index("ix_events_question", "tenant", "space", "question", "principal"),
+    Index(
+        "ix_events_cue",
+        "tenant",
+        "space",
+        "cue",
+        sqlite_where=text("cue IS NOT NULL"),
+        postgresql_where=text("cue IS NOT NULL"),
+    ),
+)
+
+event_items = Table(
+    "event_items",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    _key("seq"),
+    comment="Which events speak of a memory.",
+    sqlite_with_rowid=False,
 )
 
 checkpoints = Table(
@@ -343,6 +394,7 @@ SPACE_TABLES: tuple[Table, ...] = (
     recalls,
     recall_items,
     events,
+    event_items,
     checkpoints,
     projections,
 )
@@ -356,5 +408,6 @@ NUMBERED_TABLES: tuple[Table, ...] = (
     attributes,
     versions,
     recall_items,
+    event_items,
 )
 """Tables with a row per item: what forgetting an item must empty, and orphans are sought in."""

@@ -75,7 +75,8 @@ class Compiled:
 
 
 class Session:
-    """One transaction: runs queries on a cursor. Parameters are given by name."""
+    """One transaction: runs queries on a cursor. Parameters are given by name; a list is packed, as
+    `SqlFlavour.members` wants it."""
 
     __slots__ = ("_compiled", "cursor", "flavour")
 
@@ -96,7 +97,11 @@ class Session:
         prepared = self._prepare(query)
         if prepared.constants:
             parameters = {**prepared.constants, **parameters}
-        self.cursor.execute(prepared.sql, [parameters[name] for name in prepared.names])
+        values = [parameters[name] for name in prepared.names]
+        for place, value in enumerate(values):
+            if type(value) is list:
+                values[place] = self.flavour.pack(value)
+        self.cursor.execute(prepared.sql, values)
 
     def run(self, query: Query, **parameters: Any) -> int:
         """Runs a statement; returns how many rows it touched."""
@@ -167,6 +172,10 @@ class Backend(Protocol):
 
     def sidecar(self, space_id: int) -> Path | None:
         """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
+        ...
+
+    def owns(self, place: Path) -> bool:
+        """Whether a file is part of the database, so that nothing else may be written there."""
         ...
 
     def backup(self, target: Path, progress: Progress | None) -> None: ...

@@ -15,7 +15,9 @@ from urllib.parse import quote
 from cofire.errors import FormatError, NotFoundError, SchemaVersionError, StoreUnavailableError
 from cofire.store.migrations import HEAD, REVISIONS
 from cofire.store.schema import SPACE_TABLES
-from cofire.store.sqlite import APPLICATION_ID, SQLiteBackend
+from cofire.store.sqlite import SQLiteBackend
+from cofire.store.sqlite_places import APPLICATION_ID
+from cofire.store.sqlite_schema import schema_differences
 from cofire.types import Progress
 
 if TYPE_CHECKING:
@@ -73,9 +75,9 @@ def _prepare_file(path: Path, *, create: bool) -> None:
     for place, what in ((path, "file"), (path.parent, "folder")):
         if not os.access(place, os.W_OK):
             raise StoreUnavailableError(
-                f"{path}: the {what} is read-only; SQLite must write to the file and make its log "
-                f"beside it. Give this user write permission to {place}, or copy the store to a "
-                "writable folder and open it there"
+                f"{path}: the {what} is read-only; even to read it, SQLite must write to the file "
+                f"and make its log beside it. Give this user write permission to {place}, or copy "
+                "the store to a writable folder and open it there"
             )
 
 
@@ -219,6 +221,7 @@ def restore(backend: SQLiteBackend, source: Path, progress: Progress | None) -> 
         copy = SQLiteBackend(Path(folder) / "copy.db", durability="normal")
         try:
             _copy_into(copy, source)
+            _require_schema(copy, source)
             _migrate(copy, keep_copy=False)
             prepared = copy.connect()
             try:
@@ -246,6 +249,21 @@ def _copy_into(copy: SQLiteBackend, source: Path) -> None:
             target.close()
     finally:
         origin.close()
+
+
+def _require_schema(copy: SQLiteBackend, source: Path) -> None:
+    """Refuses a backup with anything less or more than its revision has. Raises FormatError."""
+    connection = copy.connect()
+    try:
+        found = schema_differences(connection, str(schema_revision(connection, source)))
+    finally:
+        connection.close()
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise FormatError(
+            f"{source}: this is not a whole Cofire backup: {'; '.join(found[:3])}{more}. Nothing "
+            "was replaced; restore another backup"
+        )
 
 
 REVISION_LEAP = 1_000

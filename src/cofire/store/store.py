@@ -7,19 +7,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from cofire.dynamics.plasticity import LinkState, Rule
 from cofire.store import (
     checking,
     embedding,
     forgetting,
+    graph_changes,
+    learning,
     linking,
     listing,
+    looking_back,
     reading,
     recording,
+    rules,
     spaces,
     transfer,
     updating,
     writing,
 )
+from cofire.store.cues import NewCue
+from cofire.store.folding import Movement
+from cofire.store.learning import Learned, NewEvent
+from cofire.store.looking_back import Proposal
 from cofire.store.records import (
     Amendment,
     Appended,
@@ -158,10 +167,10 @@ class Store:
                 session, space, source, target, type=type, strength=strength, now=now
             )
 
-    def unlink(self, space: SpaceInfo, source: int, target: int) -> int:
-        """Removes a link; returns the revision. Raises NotFoundError."""
+    def unlink(self, space: SpaceInfo, source: int, target: int, *, now: int = 0) -> int:
+        """Removes a link; returns the revision. See `linking.unlink`."""
         with self._backend.writing() as session:
-            return linking.unlink(session, space, source, target)
+            return linking.unlink(session, space, source, target, now=now)
 
     # Reading
 
@@ -176,12 +185,17 @@ class Store:
     def changes(self, space: SpaceInfo, since: int) -> Changes:
         """What changed after revision `since` (0: everything), for the active graph."""
         with self._backend.reading() as session:
-            return reading.changes(session, space, since)
+            return graph_changes.changes(session, space, since)
 
     def fetch(self, space: SpaceInfo, numbers: Sequence[int]) -> list[ItemRow]:
         """The items and segments of these numbers that exist, in the order given."""
-        with self._backend.reading() as session:
-            return reading.fetch(session, space, numbers)
+        rows = self._backend.glance(
+            reading.BY_NUMBERS,
+            tenant=space.tenant_id,
+            space=space.space_id,
+            numbers=list(numbers),
+        )
+        return reading.in_order(rows, numbers)
 
     def get(self, space: SpaceInfo, item: int | bytes) -> ItemRow | None:
         """One item or segment by number or uid."""
@@ -278,7 +292,7 @@ class Store:
             return recording.recall_record(session, space, uid)
 
     def purge_recalls(self, space: SpaceInfo, before: int) -> int:
-        """Deletes recall records older than `before`; returns how many."""
+        """Deletes recall records made before `before`, by the clock; returns how many."""
         with self._backend.writing() as session:
             return recording.purge_recalls(session, space, before)
 
@@ -286,6 +300,57 @@ class Store:
         """Appends to the learning log; returns the last sequence number."""
         with self._backend.writing() as session:
             return recording.append_events(session, space, events)
+
+    # Learning
+
+    def learn(
+        self,
+        space: SpaceInfo,
+        event: NewEvent,
+        rule: Rule,
+        *,
+        trusted: bool = False,
+        cue: NewCue | None = None,
+        now: int,
+    ) -> Learned:
+        """Appends a piece of evidence and moves the links it speaks of; see `learning.learn`."""
+        with self._backend.writing() as session:
+            return learning.learn(session, space, event, rule, trusted=trusted, cue=cue, now=now)
+
+    def rule(self, space: SpaceInfo) -> Rule:
+        """The rule that a space learns by. Raises NotFoundError, ConfigurationError."""
+        with self._backend.reading() as session:
+            return rules.read_rule(session, space)
+
+    def fold(
+        self,
+        space: SpaceInfo,
+        *,
+        up_to_time: int | None = None,
+        up_to_seq: int | None = None,
+        rule: Rule | None = None,
+    ) -> dict[tuple[int, int], LinkState]:
+        """The strengths that the log alone says; see `looking_back.fold`."""
+        with self._backend.reading() as session:
+            return looking_back.fold(
+                session, space, up_to_time=up_to_time, up_to_seq=up_to_seq, rule=rule
+            )
+
+    def replay(self, space: SpaceInfo, rule: Rule | None = None) -> int:
+        """Makes every learned link what the log says; returns how many were not. See
+        `looking_back.replay`."""
+        with self._backend.writing() as session:
+            return looking_back.replay(session, space, rule)
+
+    def why(self, space: SpaceInfo, one: int, other: int) -> Sequence[Movement]:
+        """The events that moved the link of two memories, oldest first; see `looking_back.why`."""
+        with self._backend.reading() as session:
+            return looking_back.why(session, space, one, other)
+
+    def proposals(self, space: SpaceInfo, least: int = 3) -> Sequence[Proposal]:
+        """The pairs that may contradict each other; see `looking_back.proposals`."""
+        with self._backend.reading() as session:
+            return looking_back.proposals(session, space, least)
 
     # Export and import
 
@@ -342,7 +407,8 @@ class Store:
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> None:
         """Writes a consistent copy to `target` while others read and write; it appears whole or
-        not at all. Raises StoreUnavailableError."""
+        not at all. An older backup is replaced. Raises StoreUnavailableError, and InputError for
+        a target that is the store itself, or a file of anything else."""
         self._backend.backup(Path(target), progress)
 
     def restore(self, source: str | Path, progress: Progress | None = None) -> None:
@@ -362,6 +428,10 @@ class Store:
     def sidecar(self, space: SpaceInfo) -> Path | None:
         """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
         return self._backend.sidecar(space.space_id)
+
+    def owns(self, place: Path) -> bool:
+        """Whether a file is part of the store, so that nothing else may be written there."""
+        return self._backend.owns(place)
 
     def size(self) -> int:
         """Bytes on disk."""

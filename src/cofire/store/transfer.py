@@ -8,10 +8,10 @@ from typing import TypeVar
 from sqlalchemy import and_, bindparam, func, or_, select, update
 
 from cofire.errors import InputError
-from cofire.store.forgetting import REMOVE_LINK
+from cofire.store.events import EVENT_PAGE, event_from_row
 from cofire.store.linking import EXISTING
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, LINK_SELECT, ONE, link_row
-from cofire.store.recording import event_from_row, recall_from_row, set_access
+from cofire.store.recording import recall_from_row, set_access
 from cofire.store.records import (
     LINK_CODES,
     Amendment,
@@ -22,9 +22,10 @@ from cofire.store.records import (
     SpaceInfo,
     VersionRow,
 )
-from cofire.store.rows import LINK_COLUMNS, VERSION_COLUMNS, item_from_row
-from cofire.store.schema import events, items, links, recalls, versions
+from cofire.store.rows import LINK_COLUMNS, VERSION_COLUMNS, item_from_row, quota_text
+from cofire.store.schema import items, links, recalls, versions
 from cofire.store.session import Backend, Query, Row, Session
+from cofire.store.strengths import LINK_KEY, REMOVE_LINK
 from cofire.store.updating import ADD_VERSION
 from cofire.store.writing import ADD_LINK, take_turn
 
@@ -90,27 +91,6 @@ RECALL_PAGE = Query(
             recalls.c.uid > bindparam("after"),
         )
         .order_by(recalls.c.uid)
-        .limit(bindparam("row_limit"))
-    )
-)
-EVENT_PAGE = Query(
-    lambda _: (
-        select(
-            events.c.seq,
-            events.c.recall,
-            events.c.type,
-            events.c.credits,
-            events.c.outcome,
-            events.c.signal,
-            events.c.principal,
-            events.c.time,
-        )
-        .where(
-            events.c.tenant == bindparam("tenant"),
-            events.c.space == bindparam("space"),
-            events.c.seq > bindparam("after"),
-        )
-        .order_by(events.c.seq)
         .limit(bindparam("row_limit"))
     )
 )
@@ -274,7 +254,7 @@ def put_links(session: Session, space: SpaceInfo, rows: Sequence[LinkRow]) -> in
     session.many(
         REMOVE_LINK,
         [(turn.tenant, turn.space, row.source, row.target) for row in rows],
-        ("tenant", "space", "source", "target"),
+        LINK_KEY,
     )
     session.many(
         ADD_LINK,
@@ -290,6 +270,10 @@ def put_links(session: Session, space: SpaceInfo, rows: Sequence[LinkRow]) -> in
                 row.last_coactivated,
                 row.created,
                 turn.revision,
+                row.rejections,
+                row.tick,
+                row.quota_day,
+                quota_text(row.quota),
             )
             for row in rows
         ],

@@ -271,18 +271,15 @@ def vector_row(turn: Turn, number: int, vector: bytes) -> Row:
 
 
 def temporal_link(turn: Turn, source: int, target: int, created: int) -> Row:
-    return (
-        turn.tenant,
-        turn.space,
-        source,
-        target,
-        _TEMPORAL,
-        TEMPORAL_STRENGTH,
-        0,
-        None,
-        created,
-        turn.revision,
-    )
+    return plain_link(turn, source, target, _TEMPORAL, strength=TEMPORAL_STRENGTH, created=created)
+
+
+def plain_link(
+    turn: Turn, source: int, target: int, type_: int, *, strength: float, created: int
+) -> Row:
+    """The `links` row of a link of which nothing was learned."""
+    own = (source, target, type_, strength, 0, None, created, turn.revision)
+    return (turn.tenant, turn.space, *own, 0, 0, None, None)
 
 
 def _last_of_session(session: Session, turn: Turn, label: int) -> int:

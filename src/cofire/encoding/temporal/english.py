@@ -56,16 +56,19 @@ _LEADS = frozenset({"on", "in", "since", "until", "till", "by", "before", "after
 def expressions(words: Words, clock: Clock, limit: int) -> list[Found]:
     """At most `limit` time expressions, in order and apart from one another."""
     found: list[Found] = []
-    index = 0
-    while index < words.size and len(found) < limit:
+    read = 0  # words
+    for index, word in enumerate(words.words):
+        if index < read or not (word in _RULES or word[0].isdigit()):
+            continue
         hit = _at(words, index, clock)
         if hit is None:
-            index += 1
             continue
         while found and found[-1].last >= hit.first:
             found.pop()
         found.append(hit)
-        index = max(index, hit.last) + 1
+        if len(found) >= limit:
+            break
+        read = max(index, hit.last) + 1
     return found
 
 

@@ -58,6 +58,13 @@ def _leads(language: Language) -> set[str]:
     return {word for word in words if len(word) > 1 and word.isalpha() and word != "in"}
 
 
+@cache
+def _doubtful(code: str) -> frozenset[str]:
+    """A language's words of time that by themselves are no evidence for it."""
+    table = LANGUAGES[code]
+    return frozenset(_SHARED | table.doubtful | _leads(table))
+
+
 def _triggers() -> Mapping[str, tuple[str, ...]]:
     """Languages by the single words that a time expression of theirs contains."""
     table: dict[str, list[str]] = {}
@@ -91,9 +98,7 @@ def likely_languages(words: set[str], language: str | None, *, read: bool) -> li
     hits: dict[str, int] = {}
     for word in words & TRIGGERS:
         for code in _BY_WORD[word]:
-            table = LANGUAGES[code]
-            doubtful = word in _SHARED or word in table.doubtful or word in _leads(table)
-            if not doubtful or short or 0 < evidence[code] == most:
+            if word not in _doubtful(code) or short or 0 < evidence[code] == most:
                 hits[code] = hits.get(code, 0) + 1
     return sorted(hits, key=lambda code: (-evidence[code], -hits[code]))
 

@@ -189,9 +189,10 @@ def named_month(month: int, clock: Clock, tense: Tense | None) -> Span:
 def named_date(month: int, day: int, clock: Clock, tense: Tense | None) -> Span | None:
     """That day of the year the tense points at, today included; None if no year has it."""
     today = clock.today
+    reach = 8 if (month, day) == (2, 29) else 1  # years without a leap day on either side
     found = [
         span
-        for year in range(max(1, today.year - 8), min(9998, today.year + 8) + 1)
+        for year in range(max(1, today.year - reach), min(9998, today.year + reach) + 1)
         if (span := _date_or_none(year, month, day)) is not None
     ]
     return _pick(found, clock, tense)

@@ -80,14 +80,11 @@ class Words:
         self.text = folded
         self.raw = raw if raw is not None and len(raw) == len(folded) else folded
         self.depth = 0
-        self.words: list[str] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        for match in _WORD.finditer(folded):
-            self.words.append(match.group())
-            self.starts.append(match.start())
-            self.ends.append(match.end())
-        self.size = len(self.words)
+        matches = list(_WORD.finditer(folded))
+        self.words: list[str] = [match[0] for match in matches]
+        self.starts: list[int] = [match.start() for match in matches]
+        self.ends: list[int] = [match.end() for match in matches]
+        self.size = len(matches)
 
     def get(self, index: int) -> str:
         """Word `index`, or "" outside the text."""

@@ -1,0 +1,315 @@
+"""Learning from use: what an agent says of a recall becomes evidence in the log of its space.
+
+Only outcomes teach. A recall teaches nothing; saying which of its memories were used does: they
+are linked with each other and with the question, which is kept as a cue. See
+docs/explanation/how-learning-works.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time as clock
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from cofire import views
+from cofire.dynamics.plasticity import current
+from cofire.encoding.cues import cue_item
+from cofire.encoding.text import fold
+from cofire.errors import InputError, NotFoundError
+from cofire.store.cues import NewCue
+from cofire.store.learning import Learned as Stored
+from cofire.store.learning import NewEvent
+from cofire.store.records import RecallRecord, SpaceInfo, text_hash
+from cofire.types import (
+    Evidence,
+    Learned,
+    Proposal,
+    Recall,
+    Strength,
+    from_micros,
+    to_micros,
+)
+from cofire.workings import Workings
+
+PATIENCE = 2.0
+"""Seconds that feedback waits for another process to write the recall it speaks of."""
+POLL = 0.02
+_CITED = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+
+Here = tuple[SpaceInfo, RecallRecord]
+
+
+def feedback(
+    workings: Workings,
+    recall: Recall | str,
+    *,
+    credits: Mapping[str, float],
+    outcome: float,
+    by: str | None,
+    signal: str,
+    interaction: str | None,
+    now: datetime,
+) -> Learned:
+    """See `Memory.feedback`. `credits` by memory id, in [-1, 1]."""
+    uid = _recall_id(recall)
+    records = _records(workings, uid)
+    places = _places(workings, records)
+    unknown = [id for id in credits if id not in places]
+    if unknown:
+        raise InputError(
+            f"recall {uid} did not return {', '.join(unknown[:3])}; give feedback on what it "
+            "returned, or use `strengthen` for two memories that belong together"
+        )
+    stored = []
+    for index, (space, record) in enumerate(records):
+        items = {
+            number: credits[id]
+            for id, (at, number) in places.items()
+            if at == index and id in credits
+        }
+        if items:
+            learned = _learn(
+                workings, space, record, items,
+                outcome=outcome, by=by, signal=signal, interaction=interaction, now=now,
+            )  # fmt: skip
+            stored.append((space, learned))
+    known = [
+        {number: id for id, (at, number) in places.items() if records[at][0] is space}
+        for space, _ in stored
+    ]
+    return _told(workings, stored, known)
+
+
+def strengthen(workings: Workings, a: str, b: str, *, by: str | None, now: datetime) -> Learned:
+    """See `Memory.strengthen`."""
+    (space, one), (other_space, other) = workings.spaces.end(a), workings.spaces.end(b)
+    if space.space_id != other_space.space_id:
+        raise InputError(
+            "the two memories are in different spaces; links and learning never cross spaces"
+        )
+    if one == other:
+        raise InputError("a memory cannot be strengthened with itself")
+    event = NewEvent(
+        items=((one, 1.0), (other, 1.0)),
+        signal="explicit",
+        time=to_micros(now),
+        type="strengthen",
+        principal=by,
+    )
+    learned = workings.store.learn(
+        space, event, workings.store.rule(space), trusted=by in workings.trusted, now=event.time
+    )
+    return _told(workings, [(space, learned)], [{one: a, other: b}])
+
+
+def cited_ids(recall: Recall, answer: str) -> tuple[str, ...]:
+    """The memories that an answer cites, in order: as `[1]`, `[2, 3]` by place in the recall, or
+    by id."""
+    found: list[str] = []
+    for match in _CITED.finditer(answer):
+        for part in match.group(1).split(","):
+            place = int(part)
+            if 1 <= place <= len(recall):
+                found.append(recall[place - 1].id)
+    ids = set(recall.ids)
+    found += [match.group().lower() for match in _ID.finditer(answer)]
+    return tuple(dict.fromkeys(id for id in found if id in ids))
+
+
+def _recall_id(recall: Recall | str) -> uuid.UUID:
+    given = recall.id if isinstance(recall, Recall) else recall
+    try:
+        return uuid.UUID(str(given))
+    except ValueError as exc:
+        raise InputError(f"{given!r} is no recall's id; it is `Recall.id`") from exc
+
+
+def _records(workings: Workings, uid: uuid.UUID) -> list[Here]:
+    """The recall's records, one per space it found something in. One that another process made
+    may not be written yet."""
+    workings.log.flush()
+    deadline = clock.monotonic() + PATIENCE
+    while True:
+        found = []
+        for space in workings.spaces.all():
+            record = workings.store.recall_record(space, uid.bytes)
+            if record is not None:
+                found.append((space, record))
+        if found:
+            return found
+        if clock.monotonic() >= deadline:
+            raise NotFoundError(
+                f"there is no record of recall {uid}; feedback is possible for 30 days after a "
+                "recall, by whoever sees the same spaces, while what it returned is remembered"
+            )
+        clock.sleep(POLL)
+
+
+def _places(workings: Workings, records: Sequence[Here]) -> dict[str, tuple[int, int]]:
+    """By memory id: the record it is in and its number there; of several segments the best."""
+    places: dict[str, tuple[int, int]] = {}
+    for index, (space, record) in enumerate(records):
+        numbers = [hit.number for hit in record.hits]
+        rows = {row.number: row.whole for row in workings.store.fetch(space, numbers)}
+        for number in numbers:
+            if number in rows:
+                places.setdefault(views.public_id(rows[number]), (index, number))
+    return places
+
+
+def _learn(
+    workings: Workings,
+    space: SpaceInfo,
+    record: RecallRecord,
+    items: Mapping[int, float],
+    *,
+    outcome: float,
+    by: str | None,
+    signal: str,
+    interaction: str | None,
+    now: datetime,
+) -> Stored:
+    time = to_micros(now)
+    event = NewEvent(
+        items=tuple(items.items()),
+        signal=signal,
+        time=time,
+        outcome=outcome,
+        principal=by,
+        recall=record.uid,
+        question=text_hash(fold(record.query)),
+        via={hit.number: hit.via for hit in record.hits if hit.via and hit.number in items},
+    )
+    rule = workings.store.rule(space)
+    trusted = by in workings.trusted
+    with workings.embedding.shared():  # a cue's vector is of the model that the space has
+        cue = _cue(workings, space, record.query, now) if rule.most_cues else None
+        learned = workings.store.learn(space, event, rule, trusted=trusted, cue=cue, now=time)
+    used = frozenset(number for number, credit in items.items() if credit > 0.0)
+    if interaction is not None and used and outcome > 0.0:
+        earlier = workings.interactions.together(space, interaction, by or "", time, used)
+        if earlier:
+            together = NewEvent(
+                items=tuple((number, 1.0) for number in sorted(used | earlier)),
+                signal="background",
+                time=time,
+                outcome=outcome,
+                principal=by,
+                recall=record.uid,
+            )
+            workings.store.learn(space, together, rule, trusted=trusted, now=time)
+    return learned
+
+
+def _cue(workings: Workings, space: SpaceInfo, query: str, now: datetime) -> NewCue | None:
+    """The question as a cue; None where it has no vector to be found again by."""
+    asked = workings.recaller.asked(workings.spaces.all(), query, now)
+    if asked.vector is None:
+        return None
+    known = workings.recaller.cue_like(space, asked)
+    tokens = workings.embedder.count_tokens(query)
+    return NewCue(item=cue_item(query, asked, tokens, now), merge_into=known)
+
+
+def _told(
+    workings: Workings,
+    stored: Sequence[tuple[SpaceInfo, Stored]],
+    known: Sequence[Mapping[int, str]],
+) -> Learned:
+    """What the caller is told; `known` are ids that need not be asked for, by number."""
+    links = []
+    counted = False
+    for (space, learned), here in zip(stored, known, strict=True):
+        counted = counted or learned.seq is not None
+        ends = {end for link in learned.changed for end in link[:2]}
+        ids = {**here, **_ids(workings, space, sorted(ends - here.keys()))}
+        links += [
+            Strength(a=ids[one], b=ids[other], strength=strength)
+            for one, other, strength in learned.changed
+            if one in ids and other in ids
+        ]
+    return Learned(
+        counted=counted,
+        links=tuple(links),
+        evicted=sum(len(learned.evicted) for _, learned in stored),
+    )
+
+
+def _ids(workings: Workings, space: SpaceInfo, numbers: Sequence[int]) -> dict[int, str]:
+    if not numbers:
+        return {}
+    rows = workings.store.fetch(space, sorted(set(numbers)))
+    return {row.number: views.public_id(row.uid) for row in rows}
+
+
+def strengths(workings: Workings, *, as_of: datetime | None, now: datetime) -> tuple[Strength, ...]:
+    """See `Memory.strengths`."""
+    until = None if as_of is None else to_micros(as_of)
+    at = to_micros(now) if until is None else until
+    found = []
+    for space in workings.spaces.all():
+        rule = workings.store.rule(space)
+        states = workings.store.fold(space, up_to_time=until)
+        ids = _ids(workings, space, [end for pair in states for end in pair])
+        found += [
+            Strength(
+                a=ids[one],
+                b=ids[other],
+                strength=current(rule, state, at),
+                coactivations=state.coactivations,
+                rejections=state.rejections,
+            )
+            for (one, other), state in states.items()
+            if one in ids and other in ids
+        ]
+    return tuple(sorted(found, key=lambda link: (-link.strength, link.a, link.b)))
+
+
+def why(workings: Workings, a: str, b: str) -> tuple[Evidence, ...]:
+    """See `Memory.why`."""
+    (space, one), (other_space, other) = workings.spaces.end(a), workings.spaces.end(b)
+    if space.space_id != other_space.space_id:
+        return ()
+    found = []
+    for movement in workings.store.why(space, one, other):
+        event = movement.event
+        record = None
+        if event.recall is not None:
+            record = workings.store.recall_record(space, event.recall)
+        found.append(
+            Evidence(
+                sequence=event.seq,
+                time=from_micros(event.time),
+                type=event.type,
+                signal=event.signal,
+                by=event.principal,
+                outcome=event.outcome,
+                recall=None if event.recall is None else str(uuid.UUID(bytes=event.recall)),
+                question=None if record is None else record.query,
+                movement=movement.movement,
+                strength=movement.strength,
+            )
+        )
+    return tuple(found)
+
+
+def proposals(workings: Workings, least: int) -> tuple[Proposal, ...]:
+    """See `Memory.proposals`."""
+    found = []
+    for space in workings.spaces.all():
+        rows = workings.store.proposals(space, least)
+        ids = _ids(workings, space, [end for row in rows for end in row[:2]])
+        found += [
+            Proposal(a=ids[row.source], b=ids[row.target], rejections=row.rejections)
+            for row in rows
+            if row.source in ids and row.target in ids
+        ]
+    return tuple(sorted(found, key=lambda one: (-one.rejections, one.a, one.b)))
+
+
+def replay(workings: Workings) -> int:
+    """See `Memory.replay`."""
+    return sum(workings.store.replay(space) for space in workings.spaces.all())

@@ -1,0 +1,104 @@
+"""Storing messages, a thousand in one transaction, and changing what was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from cofire import views
+from cofire.arguments import Messages
+from cofire.store.updating import ChangedMeanwhileError
+from cofire.types import Message, Progress, Receipt, to_micros
+from cofire.visible import missing
+from cofire.workings import Workings
+
+BATCH = 1_000
+"""Messages per transaction when many are remembered at once."""
+
+
+def remember(
+    workings: Workings,
+    project: str | None,
+    messages: Messages,
+    now: datetime,
+    *,
+    progress: Progress | None,
+) -> Receipt:
+    """See `Memory.remember`."""
+    spaces = workings.spaces
+    spaces.target(project)  # an unknown project is refused before anything is read
+    receipts = []
+    numbered = iter(messages)
+    while batch := list(islice(numbered, BATCH)):
+        places, wanted = zip(*batch, strict=True)
+        receipts.append(store_batch(workings, project, wanted, now, places))
+        if progress is not None:
+            progress(messages.read, messages.total)
+    if len(receipts) == 1 and not messages.warnings:
+        return receipts[0]
+    return _joined(
+        receipts,
+        spaces.lasting(lambda: workings.store.revision(spaces.target(project))),
+        messages.warnings,
+    )
+
+
+def store_batch(
+    workings: Workings,
+    project: str | None,
+    batch: Sequence[Message],
+    now: datetime,
+    places: Iterable[int],
+) -> Receipt:
+    """Encode and store messages as one transaction; `places` are theirs among all that are being
+    stored."""
+    spaces = workings.spaces
+    with workings.embedding.shared():
+        encoded = workings.encoder.encode(batch, now=now, counter=workings.embedder, places=places)
+        appended = spaces.lasting(
+            lambda: workings.store.append(spaces.with_model(spaces.target(project)), encoded.items)
+        )
+    return Receipt(
+        ids=tuple(views.public_id(uid) for uid in appended.uids),
+        created=appended.created,
+        revision=appended.revision,
+        warnings=encoded.warnings,
+    )
+
+
+def update(workings: Workings, id: str, changes: Mapping[str, Any], now: datetime) -> None:
+    """Change fields of a memory and nothing that somebody else changes meanwhile. Raises
+    NotFoundError, InputError."""
+    while True:
+        try:
+            with workings.embedding.shared():
+                _update(workings, id, changes, now)
+        except ChangedMeanwhileError:  # by somebody else: that change must stay
+            continue
+        return
+
+
+def _update(workings: Workings, id: str, changes: Mapping[str, Any], now: datetime) -> None:
+    space, number = workings.spaces.locate(id)
+    row = workings.store.get(space, number)
+    if row is None:
+        raise missing(id)
+    message = replace(views.message(row), **changes)
+    encoded = workings.encoder.encode([message], now=now, counter=workings.embedder)
+    space = workings.spaces.with_model(space)
+    workings.store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)
+
+
+def _joined(receipts: Sequence[Receipt], revision: int, warnings: tuple[str, ...]) -> Receipt:
+    return Receipt(
+        ids=tuple(id for receipt in receipts for id in receipt.ids),
+        created=tuple(new for receipt in receipts for new in receipt.created),
+        revision=receipts[-1].revision if receipts else revision,
+        warnings=(
+            *dict.fromkeys(text for receipt in receipts for text in receipt.warnings),
+            *warnings,
+        ),
+    )

@@ -1,0 +1,66 @@
+"""What any store must do, as tests that a back end of your own can run (needs pytest).
+
+Subclass `StoreConformance` in a test module, give it a fixture `opener` that returns a function
+opening the same empty store again and again, and pytest does the rest:
+
+    class TestMine(StoreConformance):
+        @pytest.fixture
+        def opener(self, tmp_path):
+            return lambda: open_store(tmp_path / "store.db")
+"""
+
+from __future__ import annotations
+
+from cofire.testing.appending import AppendingTests
+from cofire.testing.changing import ChangingTests
+from cofire.testing.embedding import VectorTests
+from cofire.testing.fixtures import Opener
+from cofire.testing.forgetting import ForgettingTests
+from cofire.testing.learning import LearningTests
+from cofire.testing.reading import ReadingTests
+from cofire.testing.recording import RecordingTests
+from cofire.testing.samples import (
+    DIMENSION,
+    MODEL,
+    a_recall,
+    a_vector,
+    an_item,
+    fill,
+    full_item,
+    make_space,
+    some_segments,
+    some_terms,
+)
+from cofire.testing.sharing import SharingTests
+from cofire.testing.spaces import SpaceTests
+from cofire.testing.transfer import TransferTests
+
+__all__ = [
+    "DIMENSION",
+    "MODEL",
+    "Opener",
+    "StoreConformance",
+    "a_recall",
+    "a_vector",
+    "an_item",
+    "fill",
+    "full_item",
+    "make_space",
+    "some_segments",
+    "some_terms",
+]
+
+
+class StoreConformance(
+    SpaceTests,
+    AppendingTests,
+    ReadingTests,
+    ChangingTests,
+    ForgettingTests,
+    VectorTests,
+    RecordingTests,
+    LearningTests,
+    TransferTests,
+    SharingTests,
+):
+    """Everything that a store must do. Run by subclassing; see the module."""

@@ -1,0 +1,65 @@
+"""The store as a whole: restored, scrubbed, moved to another model, examined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cofire.encoding.reembedding import add_vectors, reembed_space
+from cofire.models import Embedder
+from cofire.store.records import Finding
+from cofire.types import Progress
+from cofire.workings import Workings, chosen_embedder
+
+
+def restore(workings: Workings, path: str | Path, progress: Progress | None) -> None:
+    """See `Memory.restore`."""
+    workings.log.flush()
+    workings.store.restore(path, progress)
+    workings.spaces.reopen("the restored store")
+
+
+def scrub(workings: Workings) -> int:
+    """See `Memory.scrub`."""
+    workings.log.flush()
+    before = workings.store.size()
+    workings.store.scrub()
+    return max(0, before - workings.store.size())
+
+
+def reembed(workings: Workings, embedder: Embedder | str | None, progress: Progress | None) -> int:
+    """See `Memory.reembed`."""
+    if embedder is None:
+        return _reembed(workings, workings.embedder, progress)
+    model = chosen_embedder(embedder, workings.settings)
+    try:
+        return _reembed(workings, model, progress)
+    finally:
+        if model is not workings.embedder:  # it came to nothing
+            model.close()
+
+
+def _reembed(workings: Workings, model: Embedder, progress: Progress | None) -> int:
+    """Nearly all is done while the other threads go on; they wait for the last few vectors and
+    the change from one model to the other, which no call may see half done."""
+    workings.spaces.renew()
+    made = 0
+    for space in workings.store.spaces():
+        made += add_vectors(workings.store, space, model, made, progress)
+    with workings.importing.alone("re-embedding"), workings.embedding.alone("re-embedding"):
+        for space in workings.store.spaces():
+            made += reembed_space(workings.store, space, model, made, progress)
+            workings.recaller.forget(space)
+        workings.use(model)
+    return made
+
+
+def check(workings: Workings) -> Sequence[Finding]:
+    """See `Memory.check`."""
+    workings.settle()
+    found = list(workings.store.check())
+    if any(finding.code in {"integrity", "schema"} for finding in found):
+        return found  # what such a file says of its rows means nothing
+    for space in workings.spaces.all():
+        found += workings.recaller.check(space)
+    return found

@@ -1,0 +1,192 @@
+"""What the verbs of one memory work with: store, model, encoder, recaller, spaces, recall log.
+
+Opened together, closed together, and moved to another embedding model together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cofire.arguments import as_hook, as_name, as_names
+from cofire.encoding.encoder import Encoder, Redact
+from cofire.errors import InputError
+from cofire.interactions import Interactions
+from cofire.models import Embedder, make_embedder
+from cofire.models.forking import SharedLock
+from cofire.models.verifying import VerifiedEmbedder
+from cofire.retrieval.engine import Recaller
+from cofire.store import Store, open_store
+from cofire.store.recall_log import RecallLog
+from cofire.store.records import SpaceInfo
+from cofire.types import SpaceRef, to_micros
+from cofire.visible import VisibleSpaces, open_space, require_model
+
+if TYPE_CHECKING:
+    from cofire.settings import Settings
+
+
+class Workings:
+    """Takes over `store` and `embedder` and closes them. `spaces` are the agent's own and those
+    of `projects`. `vectors` False: nothing is embedded, and the embedder only counts wordpieces.
+
+    `embedding` is held shared by whoever embeds and reads or writes what was embedded, and alone
+    while the model changes; `importing`, in the same way, by an import for as long as it takes.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        spaces: Sequence[SpaceInfo],
+        projects: Sequence[str],
+        settings: Settings,
+        *,
+        vectors: bool,
+        redact: Redact | None,
+        trusted: Sequence[str] = (),
+    ) -> None:
+        used = embedder if vectors else None
+        graph_bytes = settings.graph_cache_mb * 1_000_000
+        own, *shared = spaces
+        named = dict(zip(projects, shared, strict=True))
+        self.store = store
+        self.embedder = embedder
+        self.settings = settings
+        self.vectors = vectors
+        self.encoder = Encoder(used, redact=redact)
+        self.trusted = frozenset(trusted)
+        self.interactions = Interactions()
+        self.recaller = Recaller(store, used, embedder, graph_bytes)
+        self.spaces = VisibleSpaces(store, own, named, used, self.recaller.forget)
+        self.log = RecallLog(store)
+        self.embedding = SharedLock()
+        self.importing = SharedLock()
+
+    def settle(self) -> None:
+        """Write what is buffered, and take the spaces as they are now: before counting, copying
+        or comparing everything. Raises StoreError, EmbeddingMismatchError."""
+        self.log.flush()
+        self.spaces.renew()
+
+    def use(self, model: Embedder) -> None:
+        """From now on embed with `model`."""
+        if model is not self.embedder:
+            self.embedder.close()
+        self.embedder = model
+        self.vectors = True
+        self.encoder = self.encoder.with_embedder(model)
+        self.recaller.use(model)
+        self.spaces.use(model)
+
+    def close(self) -> None:
+        """Write what is buffered and let go of files; closing again does nothing."""
+        with ExitStack() as closing:  # each is closed, whatever those before it raise
+            closing.callback(self.embedder.close)
+            closing.callback(self.store.close)
+            closing.callback(self.recaller.close)
+            closing.callback(self.log.close)
+
+
+def open_workings(
+    url_or_path: str | Path | None,
+    identity: str,
+    user: str | None,
+    projects: Sequence[str] | str,
+    *,
+    tenant: str,
+    create: bool,
+    vectors: bool,
+    embedder: Embedder | str | None,
+    redact: Redact | None,
+    settings: Settings | None,
+    trusted: Sequence[str] | str = (),
+) -> Workings:
+    """See `Memory.open`."""
+    hook = as_hook(redact)
+    exempt = as_names("trusted", trusted)
+    settings = _chosen_settings(settings, embedder)
+    own = None if embedder is None or isinstance(embedder, str) else VerifiedEmbedder(embedder)
+    shared = as_names("projects", projects)
+    refs = _named_spaces(tenant, identity, user, shared)
+    where = _place(url_or_path, settings)
+    store = open_store(
+        where, create=create, busy_timeout=settings.write_wait, durability=settings.durability
+    )
+    with ExitStack() as opened:
+        opened.callback(store.close)
+        now = to_micros(datetime.now(UTC))
+        spaces = [open_space(store, ref, now) for ref in refs]
+        model: Embedder
+        if own is not None:
+            model = own
+        else:
+            model = make_embedder(settings, _stored_model(spaces) if vectors else None)
+            opened.callback(model.close)
+        if vectors:
+            for space in spaces:
+                require_model(space, model, where)
+        workings = Workings(
+            store, model, spaces, shared, settings, vectors=vectors, redact=hook, trusted=exempt
+        )
+        opened.pop_all()  # its own to close from now on
+    return workings
+
+
+def chosen_embedder(embedder: Embedder | str, settings: Settings) -> Embedder:
+    """Another embedder for a memory that was opened with `settings`. Raises ConfigurationError,
+    InputError."""
+    if isinstance(embedder, str):
+        return make_embedder(_chosen_settings(settings, embedder))
+    return VerifiedEmbedder(embedder)
+
+
+def _chosen_settings(settings: Settings | None, embedder: Embedder | str | None) -> Settings:
+    """The settings, with the embedder that is named. Raises ConfigurationError, InputError."""
+    from cofire.settings import Settings, load_settings, with_embedder
+
+    name = embedder if isinstance(embedder, str) else None
+    if settings is None:
+        return load_settings(embedder=name)
+    if not isinstance(settings, Settings):
+        raise InputError(
+            f"settings must be what load_settings() returns, not {type(settings).__name__}"
+        )
+    return settings if name is None else with_embedder(settings, name)
+
+
+def _place(url_or_path: str | Path | None, settings: Settings) -> str | Path:
+    """Which store. Raises InputError."""
+    if url_or_path is None:
+        return settings.store
+    if isinstance(url_or_path, str | Path):
+        return url_or_path
+    if isinstance(url_or_path, os.PathLike):
+        return Path(url_or_path)
+    raise InputError(f"a store is the path of a file or a URL, not {type(url_or_path).__name__}")
+
+
+def _stored_model(spaces: Sequence[SpaceInfo]) -> tuple[str, int] | None:
+    """Name and dimension of the vectors in the first of the spaces that has any."""
+    for space in spaces:
+        if space.model is not None and space.dimension is not None:
+            return space.model, space.dimension
+    return None
+
+
+def _named_spaces(
+    tenant: str, identity: str, user: str | None, projects: Sequence[str]
+) -> list[SpaceRef]:
+    """The agent's own space, then those of its projects. Raises InputError."""
+    tenant = as_name("tenant", tenant)
+    own = SpaceRef(
+        tenant=tenant,
+        identity=as_name("identity", identity),
+        user=None if user is None else as_name("user", user),
+    )
+    shared = [SpaceRef(tenant=tenant, project=as_name("project", name)) for name in projects]
+    return [own, *shared]

@@ -1,0 +1,94 @@
+"""An embedding server on 127.0.0.1 that answers as it is told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+Answer = tuple[int, dict[str, str], bytes]
+Script = Callable[[dict[str, Any]], Answer]
+
+
+class Endpoint:
+    """A server that answers each request with the next script; the last one stays."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.scripts: list[Script] = [vectors]
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                endpoint.requests.append({"path": self.path, **body})
+                endpoint.keys.append(self.headers.get("Authorization"))
+                script = endpoint.scripts[0]
+                if len(endpoint.scripts) > 1:
+                    endpoint.scripts.pop(0)
+                status, headers, content = script(body)
+                try:
+                    self.send_response(status)
+                    for name, value in {"Content-Type": "application/json", **headers}.items():
+                        self.send_header(name, value)
+                    self.send_header("Content-Length", str(len(content)))
+                    self.end_headers()
+                    self.wfile.write(content)
+                except OSError:
+                    self.close_connection = True
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def direction(text: str) -> list[float]:
+    """A vector of three numbers that tells texts apart by their length and first letter."""
+    return [float(len(text)), float(ord(text[0])), 1.0]
+
+
+def listed(entries: list[Any]) -> Answer:
+    return 200, {}, json.dumps({"object": "list", "data": entries}).encode()
+
+
+def vectors(body: dict[str, Any]) -> Answer:
+    rows = [{"index": n, "embedding": direction(text)} for n, text in enumerate(body["input"])]
+    return listed(rows[::-1])
+
+
+def fails(status: int, message: str = "no", **headers: str) -> Script:
+    content = json.dumps({"error": {"message": message}}).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda body: (status, named, content)
+
+
+def says(content: bytes) -> Script:
+    return lambda body: (200, {}, content)
+
+
+def gives(*embeddings: object) -> Script:
+    return lambda body: listed([{"index": n, "embedding": v} for n, v in enumerate(embeddings)])
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    server = Endpoint()
+    yield server
+    server.close()
