@@ -26,7 +26,8 @@ def test_what_is_remembered_is_recalled(cofire: Cofire, key: str) -> None:
     cofire.ok("remember", "The ferry leaves at nine.", "--speaker", "Ben", "--session", "diary")
     done = cofire.ok("recall", "Where is the key to the shed?", "-k", "1")
     assert done.err == ""
-    header, text, _, summary = done.out.splitlines()
+    header, text, _, summary, sure = done.out.splitlines()
+    assert re.fullmatch(r"Confidence 0\.\d\d, recall [0-9a-f-]{36}", sure)
     assert re.match(r" 1  17 March 2026,? Ada  ", header)
     assert header.endswith(key)
     assert text == "    The shed key is in the blue tin."

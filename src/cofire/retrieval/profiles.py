@@ -157,7 +157,7 @@ COFIRE = Profile(
             "tells_time": 0.51,
             "first_person": 0.46,
             "cue": 0.6,
-            "association": 1.0,
+            "association": 0.5,
         }
     ),
     cutoff=CUTOFF,
