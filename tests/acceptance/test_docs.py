@@ -164,7 +164,7 @@ def test_every_variable_is_explained() -> None:
         name
         for source in (ROOT / "src").rglob("*.py")
         for name in re.findall(r"COFIRE_[A-Z]+(?:_[A-Z]+)*", source.read_text(encoding="utf-8"))
-    }
+    } - {"COFIRE_RULE"}  # a constant of Python
     assert {name for name in read if f"`{name}`" not in text} == set()
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cofire.dynamics.plasticity import (
@@ -153,6 +153,14 @@ class World:
             if row.last_coactivated is None:
                 self.store.unlink(self.space, step.source, step.target)
 
+    def tied(self, without: int) -> set[tuple[int, int, str]]:
+        """Links made by hand, but for those of one memory."""
+        return {
+            (row.source, row.target, row.type)
+            for row in self.store.iterate_links(self.space)
+            if row.last_coactivated is None and without not in (row.source, row.target)
+        }
+
     def stored(self) -> dict[tuple[int, int], LinkState]:
         found = {}
         for row in self.store.iterate_links(self.space):
@@ -209,6 +217,9 @@ def test_the_forgotten_might_never_have_been_used(
                 world.require_order()
                 never.do(step, without=gone)
             never.require_order()
+            # Where a learned link lies, a link by hand may be refused: then the two histories
+            # differ by more than the memory that was forgotten.
+            assume(world.tied(without=gone) == never.tied(without=gone))
             world.store.forget(world.space, [gone])
             never.store.forget(never.space, [gone])
             world.require_order()
