@@ -63,7 +63,8 @@ def feedback(
             f"recall {uid} did not return {', '.join(unknown[:3])}; give feedback on what it "
             "returned, or use `strengthen` for two memories that belong together"
         )
-    stored = []
+    stored: list[tuple[SpaceInfo, Stored]] = []
+    known: list[dict[int, str]] = []
     for index, (space, record) in enumerate(records):
         items = {
             number: credits[id]
@@ -71,15 +72,15 @@ def feedback(
             if at == index and id in credits
         }
         if items:
-            learned = _learn(
+            learned, cue = _learn(
                 workings, space, record, items,
                 outcome=outcome, by=by, signal=signal, interaction=interaction, now=now,
             )  # fmt: skip
             stored.append((space, learned))
-    known = [
-        {number: id for id, (at, number) in places.items() if records[at][0] is space}
-        for space, _ in stored
-    ]
+            ids = {number: id for id, (at, number) in places.items() if at == index}
+            if cue is not None and cue.merge_into is None and learned.cue is not None:
+                ids[learned.cue] = views.public_id(cue.item.uid)
+            known.append(ids)
     return _told(workings, stored, known)
 
 
@@ -153,10 +154,10 @@ def _places(workings: Workings, records: Sequence[Here]) -> dict[str, tuple[int,
     places: dict[str, tuple[int, int]] = {}
     for index, (space, record) in enumerate(records):
         numbers = [hit.number for hit in record.hits]
-        rows = {row.number: row.whole for row in workings.store.fetch(space, numbers)}
+        uids = workings.recaller.wholes(space, numbers)
         for number in numbers:
-            if number in rows:
-                places.setdefault(views.public_id(rows[number]), (index, number))
+            if number in uids:
+                places.setdefault(views.public_id(uids[number]), (index, number))
     return places
 
 
@@ -171,7 +172,7 @@ def _learn(
     signal: str,
     interaction: str | None,
     now: datetime,
-) -> Stored:
+) -> tuple[Stored, NewCue | None]:
     time = to_micros(now)
     event = NewEvent(
         items=tuple(items.items()),
@@ -201,7 +202,7 @@ def _learn(
                 recall=record.uid,
             )
             workings.store.learn(space, together, rule, trusted=trusted, now=time)
-    return learned
+    return learned, cue
 
 
 def _cue(workings: Workings, space: SpaceInfo, query: str, now: datetime) -> NewCue | None:

@@ -212,6 +212,20 @@ class Recaller:
         graphs = [self._graphs.get(space) for space in spaces]
         return self._asked(_read(graphs, query, now, COFIRE), COFIRE)[0]
 
+    def wholes(self, space: SpaceInfo, numbers: Sequence[int]) -> dict[int, bytes]:
+        """By number the uid of the memory that it is, or is a segment of; what is not there any
+        more is left out."""
+        graph = self._graphs.get(space)
+        parents = graph.column("parent")
+        found: dict[int, bytes] = {}
+        for number in numbers:
+            row = graph.row(number)
+            if row >= 0 and parents[row]:
+                row = graph.row(int(parents[row]))
+            if row >= 0:
+                found[number] = graph.uid(row)
+        return found
+
     def cue_like(self, space: SpaceInfo, asked: Asked) -> int | None:
         """The number of the cue in `space` that asks the same."""
         return same_question(self._graphs.get(space), asked)
