@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from cofire.ids import new_uuid7
 from cofire.store import Store, open_store
 from cofire.store.records import NewItem, SpaceInfo
-from cofire.types import SpaceRef, new_uuid7
+from cofire.types import SpaceRef
 
 MODEL, DIMENSION = "bench", 384
 WORDS = ("the", "kiln", "fires", "on", "Tuesday", "and", "glaze", "wants", "a", "slow", "cooling")

@@ -82,7 +82,7 @@ def parts() -> Iterator[str]:
         yield from value(cls)
     yield "## Functions and constants\n"
     yield "From `cofire.types`.\n"
-    for function in (*defined(types, inspect.isfunction), types.new_uuid7):
+    for function in defined(types, inspect.isfunction):
         yield f"- `{function.__name__}{signature(function)}`: {flat(function)}"
     documented = strings_after(types)
     for name in SPECIAL:

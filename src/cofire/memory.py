@@ -201,7 +201,7 @@ class Memory:
         until: TimeLike | None = None,
         explain: bool = False,
     ) -> Recall:
-        """The memories that bear on `query`, best first.
+        """The memories that bear on `query`, best first (a profile may put them oldest first).
 
         At most `k`, and fewer where the rest is far less likely to matter than the best
         (`Profile.cutoff`; never fewer than ten for that reason); with `token_budget` only as many

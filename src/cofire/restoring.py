@@ -10,7 +10,8 @@ from typing import Any
 
 from cofire import views
 from cofire.encoding.analysis import analyse
-from cofire.encoding.encoder import Encoder, facets_of, indexed
+from cofire.encoding.encoder import Encoder, indexed
+from cofire.encoding.facets import facets_of
 from cofire.encoding.reembedding import reembed_space
 from cofire.encoding.terms import pack_facets
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError

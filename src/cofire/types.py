@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Protocol, TypedDict
 
-from cofire.ids import new_uuid7 as new_uuid7  # noqa: PLC0414 - public here
-
 TimeLike = datetime | date | str | int | float
 """A point in time: aware `datetime` (naive is read as UTC), `date` (its midnight in UTC), ISO 8601
 text, or epoch seconds or milliseconds (number or text, Slack's "1704067200.000100" included)."""

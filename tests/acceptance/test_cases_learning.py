@@ -149,6 +149,30 @@ def test_feedback_on_an_unknown_recall_says_so(memory: Memory) -> None:
         memory.feedback("nonsense", NOWHERE, now=NOW)
 
 
+def test_nobody_learns_in_anothers_space(memory: Memory, path: Path) -> None:
+    a, b = memory.remember(["the boat is red", "the mast is red"], now=NOW).ids
+    recall = memory.recall("what is red?", now=NOW)
+    memory.feedback(recall, (a, b), now=NOW)
+    before = memory.strengths(now=NOW)
+    for tenant, identity, user in (
+        ("default", "default", "mallory"),
+        ("other", "default", None),
+        ("default", "spy", None),
+    ):
+        with Memory.open(path, identity, user, tenant=tenant, embedder="hashing:64") as stranger:
+            (own,) = stranger.remember("my own boat", now=NOW).ids
+            with pytest.raises(NotFoundError):
+                stranger.feedback(recall.id, a, outcome=-1.0, now=NOW)
+            for pair in ((a, b), (own, a), (a, own)):
+                with pytest.raises(NotFoundError):
+                    stranger.strengthen(*pair, now=NOW)
+                with pytest.raises(NotFoundError):
+                    stranger.why(*pair)
+            assert stranger.strengths(now=NOW) == ()
+            assert stranger.proposals(least=1) == ()
+    assert memory.strengths(now=NOW) == before
+
+
 # j-03: forgetting while others learn
 
 

@@ -21,7 +21,8 @@ from cofire.errors import (
     NotFoundError,
     StoreError,
 )
-from cofire.types import LinkType, Message, new_uuid7
+from cofire.ids import new_uuid7
+from cofire.types import LinkType, Message
 from fakes import FailingEmbedder, StubEmbedder
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cofire.ids import new_uuid7
 from cofire.interchange import native
 from cofire.interchange.native_records import StoredItem, StoredSpace
 from cofire.store import Store, open_store
@@ -24,7 +25,7 @@ from cofire.store.records import (
     SpaceInfo,
     VersionRow,
 )
-from cofire.types import SpaceRef, new_uuid7
+from cofire.types import SpaceRef
 
 NOW = 1_704_067_200_000_000
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)

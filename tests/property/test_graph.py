@@ -432,6 +432,7 @@ def test_spread_equals_its_reference(
         steps=st.integers(0, 3),
         inhibition=st.sampled_from([0.0, 0.15, 0.5]),
         competitors=st.integers(0, 4),
+        fan=st.sampled_from([0.0, 0.5, 1.0]),
         silent=st.sampled_from(["zero", "rest"]),
     ),
 )

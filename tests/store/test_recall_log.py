@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from cofire.ids import new_uuid7
 from cofire.memory import Memory
 from cofire.store import open_store, recall_log
 from cofire.store.recall_log import RecallLog
 from cofire.testing import a_recall, an_item, make_space
-from cofire.types import new_uuid7, to_micros
+from cofire.types import to_micros
 
 
 @pytest.mark.parametrize("now", ["2099-01-01", "1999-01-01"])

@@ -192,7 +192,7 @@ def test_firing_is_half_at_the_threshold_and_does_not_overflow() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"steps": -1}, {"decay": 2.0}, {"steepness": 0.0}, {"silent": "maybe"}]
+    "bad", [{"steps": -1}, {"decay": 2.0}, {"fan": -1.0}, {"steepness": 0.0}, {"silent": "maybe"}]
 )
 def test_bad_synapse_constants_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):

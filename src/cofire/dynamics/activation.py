@@ -247,8 +247,9 @@ def _first_arrival(steps: Sequence[Step], node: int) -> tuple[int, int, int, flo
 class SynapseRule:
     """Constants of Synapse's equations 2 to 4.
 
-    S = `spreading`, δ = `decay`, M = `competitors`, T = `steps` are the paper's. It gives no β
-    (`inhibition`), γ (`steepness`), θ (`firing`); these are ours. `silent` says what a node does
+    S = `spreading`, δ = `decay`, M = `competitors`, T = `steps` are the paper's, and so is `fan`,
+    the exponent of the out-degree that divides what a node sends (1; 0: no fan effect). It gives no
+    β (`inhibition`), γ (`steepness`), θ (`firing`); these are ours. `silent` says what a node does
     whose inhibited potential is 0 (up to `SILENCE`): "zero": it stays silent (a sigmoid alone
     would make every node of the graph fire at σ(-γθ) and spread that); "rest": the letter of
     eq. 4, every node of the graph fires (O(size + edges) a step, and there is no frontier).
@@ -262,6 +263,7 @@ class SynapseRule:
     decay: float = 0.5
     inhibition: float = 0.15
     competitors: int = 7
+    fan: float = 1.0
     steepness: float = 5.0
     firing: float = 0.5
     silent: Literal["zero", "rest"] = "zero"
@@ -271,6 +273,8 @@ class SynapseRule:
             raise ValueError("steps and competitors must be ≥ 0")
         if not (0.0 <= self.decay <= 1.0 and self.spreading >= 0.0 and self.inhibition >= 0.0):
             raise ValueError("decay must be in [0, 1], spreading and inhibition ≥ 0")
+        if not (math.isfinite(self.fan) and self.fan >= 0.0):
+            raise ValueError(f"fan must be a finite number ≥ 0, got {self.fan}")
         if not (math.isfinite(self.steepness) and self.steepness > 0.0):
             raise ValueError(f"steepness must be a positive number, got {self.steepness}")
         if self.silent not in ("zero", "rest"):
@@ -298,7 +302,7 @@ def synapse(
     seeds, energy = _checked_seeds(graph, seeds, energy)
     values = np.zeros(graph.size, np.float64)
     values[seeds] = energy
-    propagation = SpreadRule(gain=1.0, fan=1.0, frontier=None)
+    propagation = SpreadRule(gain=1.0, fan=rule.fan, frontier=None)
     touched = seeds
     if rule.silent == "rest":
         touched = np.arange(graph.size, dtype=np.int64)

@@ -67,7 +67,7 @@ def synapse(
             edges = _conducting(graph, conductance, node)
             for target, kind, strength in edges:
                 weight = conductance[kind] * strength
-                sent = rule.spreading * weight * rates[node] / len(edges)
+                sent = rule.spreading * weight * rates[node] / len(edges) ** rule.fan
                 potential[target] = potential.get(target, 0.0) + sent
         nodes = set(potential)
         winners = sorted(potential.values(), reverse=True)[: rule.competitors]

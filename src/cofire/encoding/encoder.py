@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from cofire.encoding.analysis import Analysis, analyse
 from cofire.encoding.concepts import MAX_CHARS, Concept, concepts
 from cofire.encoding.expressions import event_times
-from cofire.encoding.facets import facets_of as facets_of  # noqa: PLC0414 - for `restoring`
 from cofire.encoding.facets import packed_facets
 from cofire.encoding.keywords import keywords
 from cofire.encoding.marks import DATING
@@ -28,9 +27,10 @@ from cofire.encoding.terms import pack_terms
 from cofire.encoding.text import sanitise, sanitise_value
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError, InputError
+from cofire.ids import new_uuid7
 from cofire.models import Embedder
 from cofire.store.records import NewItem, NewSegment
-from cofire.types import INTERNAL_KINDS, EventTime, Kind, Message, new_uuid7, to_micros
+from cofire.types import INTERNAL_KINDS, EventTime, Kind, Message, to_micros
 
 MAX_CONTENT = 10_000_000
 """Characters of one text; a longer one is refused, not cut."""

@@ -16,6 +16,7 @@ from cofire.encoding.terms import canonical_json, facet, term_hash
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 from cofire.graph.active import ActiveGraph
 from cofire.graph.masks import RowFilter, row_mask
+from cofire.ids import new_uuid7
 from cofire.models import Embedder
 from cofire.retrieval.features import TERMS
 from cofire.retrieval.gating import confidence
@@ -34,7 +35,6 @@ from cofire.types import (
     Recalled,
     from_micros,
     line_header,
-    new_uuid7,
     to_micros,
 )
 

@@ -63,13 +63,11 @@ def recollect(
     activation = max over cues c of  p_c · S_c / (S_c + ½S)     (p: `cue_match`, S: the link's
                                                                  strength now, ½S: `HALF`)
     """
-    if asked.vector is None or CUE not in graph.kinds:
-        return None
-    cues = cues_of(graph, CUE)
-    if not len(cues) or cues.vectors.shape[1] != len(asked.vector):
+    cues = _cues(graph, asked)
+    if cues is None or asked.vector is None:
         return None
     among = _about_the_same(graph, cues, asked)
-    cosines = round_scores((cues.vectors[among] @ asked.vector).astype(np.float64))
+    cosines = _cosines(cues, among, asked.vector)
     match = cue_match(cosines, profile.cues)
     kept = np.flatnonzero(match > profile.cues.least)
     if not len(kept):
@@ -83,10 +81,8 @@ def recollect(
 
 def same_question(graph: ActiveGraph, asked: Asked) -> int | None:
     """The number of the cue that asks this very question about the same people, if there is one."""
-    if asked.vector is None or CUE not in graph.kinds:
-        return None
-    cues = cues_of(graph, CUE)
-    if not len(cues) or cues.vectors.shape[1] != len(asked.vector):
+    cues = _cues(graph, asked)
+    if cues is None or asked.vector is None:
         return None
     same = np.ones(graph.size, np.bool_)
     for name in asked.question.names or (None,):
@@ -94,9 +90,21 @@ def same_question(graph: ActiveGraph, asked: Asked) -> int | None:
     among = np.flatnonzero(same[cues.rows])
     if not len(among):
         return None
-    cosines = round_scores((cues.vectors[among] @ asked.vector).astype(np.float64))
+    cosines = _cosines(cues, among, asked.vector)
     best = int(cosines.argmax())
     return int(cues.numbers[among[best]]) if cosines[best] >= SAME else None
+
+
+def _cues(graph: ActiveGraph, asked: Asked) -> Cues | None:
+    """The cues that the question can be compared with, if there are any."""
+    if asked.vector is None or CUE not in graph.kinds:
+        return None
+    cues = cues_of(graph, CUE)
+    return cues if len(cues) and cues.vectors.shape[1] == len(asked.vector) else None
+
+
+def _cosines(cues: Cues, among: I64, question: F32) -> F64:
+    return round_scores((cues.vectors[among] @ question).astype(np.float64))
 
 
 def _about_the_same(graph: ActiveGraph, cues: Cues, asked: Asked) -> I64:
