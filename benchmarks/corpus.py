@@ -54,7 +54,7 @@ def messages(count: int, seed: int = 1) -> list[Message]:
     """So many turns, in sessions of `SESSION`, two speakers in turn, one minute apart."""
     rng = random.Random(seed)
     source = sentences()
-    words = _vocabulary()
+    words = vocabulary()
     weights = list(accumulate(1.0 / rank for rank in range(1, len(words) + 1)))
     found = []
     topics: list[str] = []
@@ -89,7 +89,7 @@ def questions(remembered: Sequence[Message], count: int, seed: int = 2) -> list[
     return asked
 
 
-def _vocabulary() -> list[str]:
+def vocabulary() -> list[str]:
     """Made-up words; every fourth is a name."""
     rng = random.Random(0)
     words: dict[str, None] = {}

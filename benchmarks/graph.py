@@ -111,6 +111,9 @@ class Source:
                     ideas.tobytes() + bytes([1]) * len(ideas),
                     facets.tobytes(),
                     vectors[index].tobytes(),
+                    None,
+                    None,
+                    0,
                 )
             )
         return rows

@@ -19,9 +19,12 @@ def main() -> None:
     parser.add_argument("path", help="LoCoMo JSON")
     parser.add_argument("--corrections", help="the audited answer key")
     parser.add_argument("--profile", default="cofire")
+    parser.add_argument("--slept", action="store_true", help="consolidate every memory before")
     arguments = parser.parse_args()
     conversations, _ = load(arguments.path, corrections=arguments.corrections)
-    with remembered(conversations, None, lambda done, total: None) as benches:
+    with remembered(
+        conversations, None, lambda done, total: None, slept=arguments.slept
+    ) as benches:
         profile = best_on_all(benches, profile_named(arguments.profile))
     print(f"bm25 {profile.bm25}, session {profile.session_bm25}, window {dict(profile.window)}")
     print(

@@ -127,8 +127,12 @@ def parts() -> Iterator[str]:
 
 
 def members(cls: type) -> list[tuple[str, Any]]:
-    """Public members of a class in the order of its source."""
-    return [(name, member) for name, member in vars(cls).items() if not name.startswith("_")]
+    """Public members of a class in the order of its source, then those of Cofire's classes that it
+    is made of."""
+    parts = [part for part in cls.__mro__ if part.__module__.partition(".")[0] == "cofire"]
+    found = {name: member for part in reversed(parts) for name, member in vars(part).items()}
+    names = dict.fromkeys(name for part in parts for name in vars(part))
+    return [(name, found[name]) for name in names if not name.startswith("_")]
 
 
 def methods(cls: type) -> list[tuple[str, Any]]:

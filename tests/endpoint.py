@@ -1,10 +1,10 @@
-"""An embedding server on 127.0.0.1 that answers as it is told to."""
+"""A server of models on 127.0.0.1, for embeddings and chat, that answers as it is told to."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -82,6 +82,32 @@ def says(content: bytes) -> Script:
 
 def gives(*embeddings: object) -> Script:
     return lambda body: listed([{"index": n, "embedding": v} for n, v in enumerate(embeddings)])
+
+
+def completes(
+    text: str | None,
+    finish: str | None = "stop",
+    *,
+    refusal: str | None = None,
+    usage: object = None,
+) -> Script:
+    """A chat model that says `text`."""
+    message = {"role": "assistant", "content": text, "refusal": refusal}
+    answer = {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+    return says(json.dumps({**answer, "usage": usage}).encode())
+
+
+def chats_without(refused: Mapping[str, str], then: Script) -> Script:
+    """A chat model that refuses requests whose JSON holds a key of `refused`, with its value."""
+
+    def script(body: dict[str, Any]) -> Answer:
+        request = json.dumps(body)
+        for part, message in refused.items():
+            if part in request:
+                return fails(400, message)(body)
+        return then(body)
+
+    return script
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Texts that have broken other memories, from the case bank, and some more of their kind."""
 
+import re
+
 TEXTS = {
     "emoji_zwj": "family \U0001f468\u200d\U0001f469\u200d\U0001f467 "
     "and skin tone \U0001f44d\U0001f3fd",
@@ -55,7 +57,7 @@ TEXTS = {
 }
 """Name → text. `empty`, `spaces`, `newlines` say nothing and are refused as content."""
 
-BLANK = {"empty", "spaces", "newlines"}
+BLANK = ("empty", "spaces", "newlines")
 
 QUERIES = [
     "pre-edit",
@@ -124,3 +126,8 @@ QUERIES = [
     "\U0001f468\u200d\U0001f469\u200d\U0001f467",
 ]
 """Questions that are syntax to somebody: FTS5, SQL, LIKE, regular expressions, shells."""
+
+
+def same_id(value: object) -> str:
+    """A value as the id of a test: the same in every process, without addresses."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))[:60]

@@ -180,7 +180,7 @@ def graph_of(turns: Sequence[Turn], dimension: int = 4) -> ActiveGraph:
                 *(start, end, None, turn.importance, 0, 0, sum(turn.terms.values())),
                 *(_packed(turn.terms), _packed(turn.concepts)),
                 np.array(sorted(turn.names), "<u8").tobytes(),
-                vector,
+                *(vector, None, None, 0),
             )
         )
     changes = Changes(

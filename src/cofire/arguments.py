@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -9,12 +10,21 @@ from datetime import UTC, datetime
 from numbers import Real
 from typing import Any
 
+from cofire.dynamics.plasticity import RULES, Rule
 from cofire.encoding.encoder import Redact, clean_metadata
 from cofire.encoding.text import sanitise
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import InputError
 from cofire.retrieval.profiles import Profile, profile_named
-from cofire.types import Filters, Kind, LinkType, Message, TimeLike
+from cofire.types import (
+    VISIBLE_KINDS,
+    Filters,
+    Kind,
+    LinkType,
+    Message,
+    Selectors,
+    TimeLike,
+)
 
 MESSAGE_FIELDS = frozenset(field.name for field in fields(Message))
 CHAT_FIELDS = frozenset(
@@ -60,6 +70,41 @@ def make_filters(
         since=None if since is None else parse_time(since)[0],
         until=None if until is None else parse_time(until)[0],
     )
+
+
+SELECTORS = frozenset(Selectors.__annotations__)
+
+
+def as_selectors(given: Mapping[str, Any]) -> Filters:
+    """Filters of what is to be deleted. Raises InputError for a condition that is empty or None,
+    which would widen the others."""
+    unknown = sorted(given.keys() - SELECTORS)
+    if unknown:
+        raise InputError(
+            f"nothing can be forgotten by {', '.join(unknown)}; use {', '.join(sorted(SELECTORS))}"
+        )
+    wanted = {name: _said(name, value) for name, value in given.items()}
+    return make_filters(**{"kinds": VISIBLE_KINDS, **wanted})
+
+
+def _said(name: str, value: Any) -> Any:
+    """Raises InputError where a selector says nothing."""
+    said = value
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        said = tuple(value)
+    parts = said if isinstance(said, tuple) else (said,)
+    empty = not parts or any(
+        part is None
+        or (isinstance(part, str) and not part.strip())
+        or (isinstance(part, Mapping) and not part)
+        for part in parts
+    )
+    if empty:
+        raise InputError(
+            f"{name} is {value!r}, which says nothing; leave it out, or name what is to be "
+            "forgotten"
+        )
+    return said
 
 
 def clean_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,13 +296,29 @@ def _whole(value: Any, otherwise: Any = None) -> Any:
         return otherwise
 
 
-def as_count(name: str, value: int, most: int | None = None) -> int:
-    """A whole number of at least 1 (and at most `most`). Raises InputError."""
+def as_past(moment: TimeLike | None) -> datetime | None:
+    """A moment to look back to, or none. Raises InputError."""
+    return None if moment is None else parse_time(moment)[0]
+
+
+def as_count(name: str, value: int, most: int | None = None, *, least: int = 1) -> int:
+    """A whole number of at least `least` (and at most `most`). Raises InputError."""
     count: int | None = _whole(value)
-    if count is not None and count >= 1 and (most is None or count <= most):
+    if count is not None and count >= least and (most is None or count <= most):
         return count
-    bounds = "of at least 1" if most is None else f"from 1 to {most:,}"
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
     raise InputError(f"{name} must be a whole number {bounds}, not {value!r}")
+
+
+def as_cost(value: float) -> float:
+    """A finite amount of at least 0. Raises InputError."""
+    try:
+        cost = float(value)
+    except (TypeError, ValueError):
+        cost = math.nan
+    if isinstance(value, bool) or not (math.isfinite(cost) and cost >= 0.0):
+        raise InputError(f"most_cost must be a number of at least 0, not {value!r}")
+    return cost
 
 
 def as_profile(profile: str | Profile) -> Profile:
@@ -269,6 +330,16 @@ def as_profile(profile: str | Profile) -> Profile:
             f"profile must be a Profile or the name of one, not {type(profile).__name__}"
         )
     return profile_named(profile)
+
+
+def as_rule(rule: str | Rule) -> Rule:
+    """A learning rule, or the one of that name. Raises InputError."""
+    if isinstance(rule, Rule):
+        return rule
+    known = RULES.get(rule) if isinstance(rule, str) else None
+    if known is None:
+        raise InputError(f"{rule!r} is no learning rule; there are {', '.join(RULES)}, or a Rule")
+    return known
 
 
 def as_hook(redact: Redact | None) -> Redact | None:
@@ -311,13 +382,18 @@ def as_strength(value: float) -> float:
     return float(value)
 
 
+def as_kinds(kinds: Sequence[Kind | str] | Kind | str) -> tuple[Kind, ...]:
+    """One kind or several. Raises InputError."""
+    return make_filters(kinds=kinds).kinds
+
+
 def as_ids(ids: str | Sequence[str] | None) -> list[str]:
     """One id or several. Raises InputError where there is none."""
     if isinstance(ids, Mapping) or not isinstance(ids, Iterable | None):
         raise InputError(f"ids must be texts, not {type(ids).__name__}")
     wanted = [ids] if isinstance(ids, str) else list(ids or ())
     if not wanted:
-        raise InputError("name what to forget: ids, or everything=True for the whole space")
+        raise InputError("name the memories: one id or several")
     return wanted
 
 

@@ -2,12 +2,15 @@
 
     CofireError
     ├── InputError (ValueError)            the caller's value cannot be used
-    │   └── KeyConflictError               the same key was remembered with another text
+    │   ├── KeyConflictError               the same key was remembered with another text
+    │   └── ConfirmationNeededError        deleting everything has to be confirmed
     ├── NotFoundError (KeyError)           no such memory, space or file
     ├── ConfigurationError                 settings, model or file do not fit together
     │   ├── EmbeddingMismatchError         the store was made with another embedding model
     │   └── MissingExtraError              an optional package is not installed
     ├── EmbeddingError                     the embedder failed or gave unusable vectors
+    ├── GenerationError                    the language model failed or gave no usable answer
+    │   └── PromptTooLongError             it takes less text than it was given
     ├── FormatError                        a file to import or restore is not what it should be
     └── StoreError                         the back end refused
         ├── StoreUnavailableError          it cannot be opened, or is read-only
@@ -33,6 +36,19 @@ class KeyConflictError(InputError):
     """The same caller's key was already used for a different text."""
 
 
+class ConfirmationNeededError(InputError):
+    """Deleting everything of a space has to be confirmed.
+
+    `count`: memories that would go. `token`: passed as `confirm` within ten minutes, it confirms
+    for this space.
+    """
+
+    def __init__(self, message: str, *, count: int = 0, token: str = "") -> None:
+        super().__init__(message)
+        self.count = count
+        self.token = token
+
+
 class NotFoundError(CofireError, KeyError):
     """No such memory, space or file."""
 
@@ -54,6 +70,32 @@ class MissingExtraError(ConfigurationError):
 
 class EmbeddingError(CofireError):
     """The embedder failed, or returned vectors of the wrong shape or content."""
+
+
+class GenerationError(CofireError):
+    """The language model failed, or its endpoint answered something that is no answer.
+
+    `retryable`: the same request may succeed later (a time-out, a rate limit, a server's failure).
+    `retry_after`: seconds the endpoint asks to wait, None where it says nothing. `attempts`: how
+    often it was asked.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        attempts: int = 1,
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.attempts = attempts
+
+
+class PromptTooLongError(GenerationError):
+    """The model takes less text than it was given; give it fewer turns."""
 
 
 class FormatError(CofireError):

@@ -1,8 +1,8 @@
 """Learning from use: what an agent says of a recall becomes evidence in the log of its space.
 
-Only outcomes teach. A recall teaches nothing; saying which of its memories were used does: they
-are linked with each other and with the question, which is kept as a cue. See
-docs/explanation/how-learning-works.md.
+Only outcomes teach. A recall teaches nothing, unless a space has chosen a rule by which it does;
+saying which of its memories were used does: they are linked with each other and with the question,
+which is kept as a cue. See docs/explanation/how-learning-works.md.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from cofire import views
-from cofire.dynamics.plasticity import current
+from cofire.dynamics.plasticity import Rule, current
 from cofire.encoding.cues import cue_item
 from cofire.encoding.text import fold
 from cofire.errors import InputError, NotFoundError
+from cofire.retrieval.opening import learned_neighbours, scope
 from cofire.store.cues import NewCue
 from cofire.store.learning import Learned as Stored
 from cofire.store.learning import NewEvent
-from cofire.store.records import RecallRecord, SpaceInfo, text_hash
+from cofire.store.records import HYDRATION, RecallHit, RecallRecord, SpaceInfo, text_hash
 from cofire.types import (
+    HEADINGS,
     Evidence,
+    Hydration,
     Learned,
     Proposal,
     Recall,
@@ -36,6 +39,9 @@ from cofire.workings import Workings
 PATIENCE = 2.0
 """Seconds that feedback waits for another process to write the recall it speaks of."""
 POLL = 0.02
+AWAKENED = 15
+"""Links of a memory that came up by chance and was used, which get a signal: as many as may lead to
+it by the default rule (K)."""
 _CITED = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 
@@ -44,7 +50,7 @@ Here = tuple[SpaceInfo, RecallRecord]
 
 def feedback(
     workings: Workings,
-    recall: Recall | str,
+    recall: Recall | Hydration | str,
     *,
     credits: Mapping[str, float],
     outcome: float,
@@ -81,6 +87,11 @@ def feedback(
             if cue is not None and cue.merge_into is None and learned.cue is not None:
                 ids[learned.cue] = views.public_id(cue.item.uid)
             known.append(ids)
+            awake = _awakened(
+                workings, space, record, items, outcome=outcome, by=by, now=to_micros(now)
+            )
+            stored += [(space, one) for one in awake]
+            known += [{}] * len(awake)
     return _told(workings, stored, known)
 
 
@@ -120,8 +131,8 @@ def cited_ids(recall: Recall, answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id for id in found if id in ids))
 
 
-def _recall_id(recall: Recall | str) -> uuid.UUID:
-    given = recall.id if isinstance(recall, Recall) else recall
+def _recall_id(recall: Recall | Hydration | str) -> uuid.UUID:
+    given = recall.id if isinstance(recall, Recall | Hydration) else recall
     try:
         return uuid.UUID(str(given))
     except ValueError as exc:
@@ -181,13 +192,14 @@ def _learn(
         outcome=outcome,
         principal=by,
         recall=record.uid,
-        question=text_hash(fold(record.query)),
+        question=_question(record),
         via={hit.number: hit.via for hit in record.hits if hit.via and hit.number in items},
     )
     rule = workings.store.rule(space)
     trusted = by in workings.trusted
     with workings.embedding.shared():  # a cue's vector is of the model that the space has
-        cue = _cue(workings, space, record.query, now) if rule.most_cues else None
+        asked = rule.most_cues and _about_the_question(record, items)
+        cue = _cue(workings, space, record.query, now) if asked else None
         learned = workings.store.learn(space, event, rule, trusted=trusted, cue=cue, now=time)
     used = frozenset(number for number, credit in items.items() if credit > 0.0)
     if interaction is not None and used and outcome > 0.0:
@@ -203,6 +215,73 @@ def _learn(
             )
             workings.store.learn(space, together, rule, trusted=trusted, now=time)
     return learned, cue
+
+
+def _question(record: RecallRecord) -> int:
+    """What evidence is about: the same about the same question counts once. An opening context
+    without a cue is a question of its own."""
+    return text_hash(fold(record.query) if record.query.strip() else record.uid.hex())
+
+
+def _section(hit: RecallHit) -> str:
+    """Of a hit of an opening context: the section it was in."""
+    return _SECTIONS[int(hit.score)]
+
+
+_SECTIONS = tuple(HEADINGS)
+
+
+def _about_the_question(record: RecallRecord, items: Mapping[int, float]) -> bool:
+    """Whether feedback says what answers the question. Of an opening context only what was brought
+    by its cue does; the rest would have been there whatever the cue."""
+    if record.profile != HYDRATION:
+        return True
+    return all(_section(hit) == "relevant" for hit in record.hits if items.get(hit.number, 0.0) > 0)
+
+
+def _awakened(
+    workings: Workings,
+    space: SpaceInfo,
+    record: RecallRecord,
+    items: Mapping[int, float],
+    *,
+    outcome: float,
+    by: str | None,
+    now: int,
+) -> list[Stored]:
+    """What follows where a memory that came up by chance was used: its strongest `AWAKENED` learned
+    links each get a background signal (Atamaia, section 6.4: "all Hebbian links"), so that old
+    memories that turn out to matter are kept from fading. Caps and trust are those of feedback."""
+    used = [
+        hit.number
+        for hit in record.hits
+        if items.get(hit.number, 0.0) > 0.0 and _section(hit) == "involuntary"
+    ] if record.profile == HYDRATION and outcome > 0.0 else []  # fmt: skip
+    if not used:
+        return []
+    rule = workings.store.rule(space)
+    within = scope(workings.recaller.graph(space), now, rule.half_life_days)
+    pairs = {
+        (min(number, other), max(number, other))
+        for number in used
+        for other in learned_neighbours(within, number, AWAKENED)
+    }
+    return [
+        workings.store.learn(
+            space,
+            NewEvent(
+                items=((one, 1.0), (other, 1.0)),
+                signal="background",
+                time=now,
+                outcome=outcome,
+                principal=by,
+                recall=record.uid,
+                question=_question(record),
+            ),
+            rule, trusted=by in workings.trusted, now=now,
+        )
+        for one, other in sorted(pairs)
+    ]  # fmt: skip
 
 
 def _cue(workings: Workings, space: SpaceInfo, query: str, now: datetime) -> NewCue | None:
@@ -251,6 +330,7 @@ def strengths(workings: Workings, *, as_of: datetime | None, now: datetime) -> t
     until = None if as_of is None else to_micros(as_of)
     at = to_micros(now) if until is None else until
     found = []
+    workings.log.flush()  # a rule may learn from recalls that are not written yet
     for space in workings.spaces.all():
         rule = workings.store.rule(space)
         states = workings.store.fold(space, up_to_time=until)
@@ -274,6 +354,7 @@ def why(workings: Workings, a: str, b: str) -> tuple[Evidence, ...]:
     (space, one), (other_space, other) = workings.spaces.end(a), workings.spaces.end(b)
     if space.space_id != other_space.space_id:
         return ()
+    workings.log.flush()
     found = []
     for movement in workings.store.why(space, one, other):
         event = movement.event
@@ -313,4 +394,12 @@ def proposals(workings: Workings, least: int) -> tuple[Proposal, ...]:
 
 def replay(workings: Workings) -> int:
     """See `Memory.replay`."""
+    workings.log.flush()
     return sum(workings.store.replay(space) for space in workings.spaces.all())
+
+
+def learn_by(workings: Workings, rule: Rule, project: str | None) -> int:
+    """See `Memory.learn_by`."""
+    workings.log.flush()  # what was recalled until now is the former rule's
+    spaces = workings.spaces
+    return spaces.lasting(lambda: workings.store.replay(spaces.target(project), rule))

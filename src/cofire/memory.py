@@ -13,34 +13,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
-from cofire import exchange, forgetting, learning, remembering, upkeep, views
+from cofire import exchange, learning, remembering, sleeping, upkeep, views
 from cofire.arguments import (
     Messages,
     as_count,
     as_credits,
-    as_ids,
     as_link_type,
     as_moment,
     as_name,
     as_outcome,
+    as_past,
     as_principal,
     as_profile,
+    as_rule,
     as_strength,
     as_tags,
     clean_changes,
     make_filters,
 )
 from cofire.dynamics.arrays import F64
+from cofire.dynamics.plasticity import Rule
 from cofire.encoding.encoder import Redact
 from cofire.errors import InputError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
+from cofire.memory_deletion import DeletionVerbs
+from cofire.memory_session import SessionVerbs
+from cofire.memory_sleep import SleepVerbs
 from cofire.models import Embedder
+from cofire.retrieval.engine import Moments
 from cofire.retrieval.profiles import Profile
 from cofire.store.records import Finding
 from cofire.types import (
     VISIBLE_KINDS,
     Evidence,
+    Hydration,
     Item,
     Kind,
     Learned,
@@ -66,7 +73,7 @@ if TYPE_CHECKING:
     from cofire.settings import Settings
 
 
-class Memory:
+class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
     """What one agent remembers: its own space and the projects it shares.
 
     Open it with `Memory.open` and close it (or use it as a context manager). Safe to use from
@@ -199,6 +206,9 @@ class Memory:
         metadata: Mapping[str, Any] | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
+        semantic: int = 5,
+        as_of: TimeLike | None = None,
+        known_at: TimeLike | None = None,
         explain: bool = False,
     ) -> Recall:
         """The memories that bear on `query`, best first (a profile may put them oldest first).
@@ -211,6 +221,11 @@ class Memory:
         times in the question count from (default: the clock); what has expired by then is left
         out. `explain` adds the trace.
 
+        Beside what was said come up to `semantic` records of what consolidation made of it (of a
+        `token_budget` at most a quarter). `as_of` asks what held at a moment: facts that held
+        then, and what had been said by then. `known_at` asks with what had been recorded by then.
+        (A text that was edited since is shown as it is now; `history` has the former ones.)
+
         Same memories, same question, same `now`: same answer. Raises InputError, StoreError.
         """
         chosen = as_profile(profile)
@@ -220,6 +235,8 @@ class Memory:
         )  # fmt: skip
         most = as_count("k", k)
         budget = None if token_budget is None else as_count("token_budget", token_budget)
+        most_records = as_count("semantic", semantic, least=0)
+        moments = Moments(as_of=as_past(as_of), known_at=as_past(known_at))
         question, clock = self._question(query), as_moment(now)
         recaller, spaces = self._workings.recaller, self._workings.spaces
         with self._workings.embedding.shared():
@@ -227,7 +244,7 @@ class Memory:
                 lambda: recaller.recall(
                     spaces.all(), question, most,
                     profile=chosen, now=clock, filters=filters, token_budget=budget,
-                    explain=explain,
+                    semantic=most_records, moments=moments, explain=explain,
                 )
             )  # fmt: skip
         self._workings.log.add(records)
@@ -269,7 +286,7 @@ class Memory:
 
     def feedback(
         self,
-        recall: Recall | str,
+        recall: Recall | Hydration | str,
         used: Sequence[str] | str = (),
         rejected: Sequence[str] | str = (),
         *,
@@ -302,7 +319,7 @@ class Memory:
 
     def opened(
         self,
-        recall: Recall | str,
+        recall: Recall | Hydration | str,
         ids: Sequence[str] | str,
         *,
         by: str | None = None,
@@ -361,6 +378,18 @@ class Memory:
         unless somebody changed the file by other means)."""
         return learning.replay(self._workings)
 
+    def learn_by(self, rule: str | Rule, *, project: str | None = None) -> int:
+        """From now on learn by another rule, in the agent's own space or a project's, and make
+        what was learned there what the log says by it; returns how many links that changed.
+
+        `rule` is `cofire` (the default), `hela_mem`, `atamaia`, `echomcp`, or a
+        `cofire.dynamics.plasticity.Rule` of your own. Where the rule gives the signal `retrieved` a
+        rate above 0, as the papers' do, every recall links the 15 best of what it returned, within
+        a second and without delaying it. The log stays: going back to a rule brings back what it
+        had learned. `stats` tells a space's rule. Raises InputError, StoreError.
+        """
+        return learning.learn_by(self._workings, as_rule(rule), project)
+
     # Looking after
 
     def get(self, id: str) -> Item:
@@ -384,10 +413,11 @@ class Memory:
         metadata: Mapping[str, Any] | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
+        archived: bool = False,
     ) -> Page:
         """A page of memories by time. `after` is the former page's `next`. Filters as in
-        `recall`; what Cofire makes itself (cues) is listed only where `kinds` names it. Raises
-        InputError."""
+        `recall`; what Cofire makes itself (cues, concepts, shapes) is listed only where `kinds`
+        names it. `archived`: what is archived, instead of what is not. Raises InputError."""
         most = as_count("limit", limit, most=10_000)
         filters = make_filters(
             kinds=kinds or VISIBLE_KINDS, speakers=speakers, sessions=sessions, tags=tags,
@@ -397,8 +427,9 @@ class Memory:
         spaces = self._workings.spaces
         spaces.renew()
         rows = self._workings.store.list(
-            spaces.all(), filters, after=cursor, limit=most + 1, newest_first=newest_first
-        )
+            spaces.all(), filters,
+            after=cursor, limit=most + 1, newest_first=newest_first, archived=bool(archived),
+        )  # fmt: skip
         items = tuple(views.item(row.space, row.item) for row in rows[:most])
         last = rows[most - 1].item if len(rows) > most else None
         return Page(items=items, next=None if last is None else views.cursor(last))
@@ -424,41 +455,9 @@ class Memory:
         return self.get(id)
 
     def history(self, id: str) -> tuple[Version, ...]:
-        """A memory's former texts, oldest first. Raises NotFoundError."""
-        space, number = self._workings.spaces.locate(id)
-        return tuple(views.version(row) for row in self._workings.store.history(space, number))
-
-    def forget(
-        self,
-        ids: str | Sequence[str] | None = None,
-        *,
-        everything: bool = False,
-        project: str | None = None,
-    ) -> int:
-        """Delete memories for good, with their segments, links, postings, history and caches.
-
-        `ids` are one id or several; all must exist, or nothing is deleted. `everything=True`
-        in place of ids deletes the agent's own space (or the named project's). Returns how many
-        were deleted. Raises NotFoundError, and InputError where neither is given: nothing is
-        ever deleted by leaving something out.
-
-        In a session the turns before and after are linked anew. The files are cleared of traces
-        too; where somebody who reads at that moment (or a full disk) is in the way, the memories
-        are gone all the same and a warning is logged: traces of their texts may stay until the
-        next deletion, `scrub`, or the last process closes the store. In a file above 8 MB only
-        `scrub` clears unused parts.
-        """
-        if not isinstance(everything, bool):
-            raise InputError(f"everything must be True or False, not {everything!r}")
-        if everything:
-            if ids is not None:
-                raise InputError("give ids or everything=True, not both")
-            return forgetting.forget_everything(self._workings, project)
-        return forgetting.forget(self._workings, as_ids(ids))
-
-    def forget_vectors(self) -> None:
-        """Empty the embedder's cache: it may hold vectors of what was deleted."""
-        forgetting.forget_vectors(self._workings)
+        """A memory's former texts, oldest first; of a semantic record also those that it, or one
+        after it, took the place of. Raises NotFoundError."""
+        return sleeping.history(self._workings, id)
 
     def link(
         self,
@@ -494,7 +493,8 @@ class Memory:
         workings.settle()
         return Stats(
             spaces=tuple(
-                views.stats(space, workings.store.counts(space)) for space in workings.spaces.all()
+                views.stats(workings.store.refreshed(space), workings.store.counts(space))
+                for space in workings.spaces.all()
             ),
             store_bytes=workings.store.size(),
             graph_bytes=workings.recaller.nbytes,

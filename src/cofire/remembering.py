@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import Any
 
 from cofire import views
 from cofire.arguments import Messages
+from cofire.store.records import ItemRow
 from cofire.store.updating import ChangedMeanwhileError
 from cofire.types import Message, Progress, Receipt, to_micros
 from cofire.visible import missing
@@ -69,9 +70,12 @@ def store_batch(
     )
 
 
-def update(workings: Workings, id: str, changes: Mapping[str, Any], now: datetime) -> None:
-    """Change fields of a memory and nothing that somebody else changes meanwhile. Raises
-    NotFoundError, InputError."""
+Changes = Mapping[str, Any] | Callable[[ItemRow], Mapping[str, Any]]
+
+
+def update(workings: Workings, id: str, changes: Changes, now: datetime) -> None:
+    """Change fields of a memory (what `changes` makes of it as it is) and nothing that somebody
+    else changes meanwhile. Raises NotFoundError, InputError."""
     while True:
         try:
             with workings.embedding.shared():
@@ -81,12 +85,13 @@ def update(workings: Workings, id: str, changes: Mapping[str, Any], now: datetim
         return
 
 
-def _update(workings: Workings, id: str, changes: Mapping[str, Any], now: datetime) -> None:
+def _update(workings: Workings, id: str, changes: Changes, now: datetime) -> None:
     space, number = workings.spaces.locate(id)
     row = workings.store.get(space, number)
     if row is None:
         raise missing(id)
-    message = replace(views.message(row), **changes)
+    fields = changes(row) if callable(changes) else changes
+    message = replace(views.message(row), **fields)
     encoded = workings.encoder.encode([message], now=now, counter=workings.embedder)
     space = workings.spaces.with_model(space)
     workings.store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)

@@ -9,27 +9,32 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cofire import views
+from cofire.consolidation.abstracting import bare
+from cofire.consolidation.cursors import EVENT_STEPS
 from cofire.encoding.analysis import analyse
 from cofire.encoding.encoder import Encoder, indexed
 from cofire.encoding.facets import facets_of
 from cofire.encoding.reembedding import reembed_space
-from cofire.encoding.terms import pack_facets
+from cofire.encoding.terms import pack_facets, pack_terms
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
 from cofire.interchange import ImportReport
-from cofire.interchange.native_records import StoredItem, StoredSpace
+from cofire.interchange.native_records import StoredItem, StoredSpace, StoredStep
 from cofire.models import Embedder
 from cofire.store import Store
 from cofire.store.records import (
     Amendment,
+    DerivedFields,
     EventRecord,
     LinkRow,
     NewItem,
     NewSegment,
     RecallRecord,
+    SourceRow,
     SpaceInfo,
+    StepRow,
     VersionRow,
 )
-from cofire.types import Message
+from cofire.types import Kind, Message
 
 _REDACTED = ("title", "speaker", "role", "session", "tags", "metadata")
 """What redaction may change in a memory besides its content."""
@@ -65,18 +70,41 @@ class Restoring:
         self._incomplete = False
         self._fresh: set[int] = set()
         """Numbers of the store that this import made."""
+        self._empty = store.last_number(space) == 0
+        self._reworded: set[int] = set()
+        """Numbers of the file whose text redaction changed, so that places in it mean nothing."""
+
+        self._adopt_rule(stored)
+
+    def _adopt_rule(self, stored: StoredSpace) -> None:
+        """Restores by which rule the space learned, or its strengths would not be what its log
+        says."""
+        try:
+            adopted = self._store.adopt_rule(self._space, stored.settings)
+        except ConfigurationError as exc:
+            self._report.note(str(exc))
+        else:
+            if not adopted:
+                self._report.note(
+                    f"{self._space.ref} learns by another rule than the file's, and goes on doing "
+                    "so: run `cofire replay` to make what was imported agree with it"
+                )
 
     def take(self, batch: Sequence[Any]) -> None:
         """Store a run of records of one type."""
         match batch[0]:
             case StoredItem() | VersionRow():
                 self._items(batch)
+            case DerivedFields():
+                self._derived(batch)
             case LinkRow():
                 self._links(batch)
             case RecallRecord():
                 self._recalls(batch)
             case EventRecord():
                 self._events(batch)
+            case StoredStep():
+                self._steps(batch)
 
     def finish(self) -> None:
         """Embed what came without a vector of this memory's model."""
@@ -166,7 +194,8 @@ class Restoring:
                 row = item.row._replace(**{name: getattr(message, name) for name in _REDACTED})
                 made.append(self._new(replace(item, row=row)))
             else:
-                made.append(_under_its_ids(next(rewritten), item))
+                made.append(_standing_in(_under_its_ids(next(rewritten), item)))
+                self._reworded.add(item.row.number)
         return kept, made
 
     def _rewritten(self, messages: Sequence[Message]) -> Sequence[NewItem]:
@@ -208,8 +237,11 @@ class Restoring:
         derived: dict[str, Any] = {}
         if whole:
             derived = indexed(row.content, row.title, analyse(row.content, row.language), vector)
-        self._incomplete |= (whole and vector is None) or (not whole and not self._same_model)
-        return NewItem(
+        unnamed = row.kind != Kind.CONCEPT.value  # those have no vector
+        self._incomplete |= (whole and vector is None and unnamed) or (
+            not whole and not self._same_model
+        )
+        made = NewItem(
             uid=row.uid,
             content=row.content,
             time=row.time,
@@ -239,6 +271,7 @@ class Restoring:
             segments=tuple(self._segment(item, index) for index in range(len(item.segments))),
             **derived,
         )
+        return _standing_in(made)
 
     def _segment(self, item: StoredItem, index: int) -> NewSegment:
         part = item.segments[index]
@@ -248,6 +281,49 @@ class Restoring:
         return NewSegment(
             uid=part.uid, start=part.start, end=part.end, tokens=part.tokens, **fields
         )
+
+    def _derived(self, batch: Sequence[DerivedFields]) -> None:
+        """How items that are there were made, and what they rest on."""
+        rows = [
+            row._replace(
+                number=self._number(row.number),
+                subject=self._clean(row.subject),
+                slot=None if row.slot is None else self._clean(row.slot),
+                value=None if row.value is None else self._clean(row.value),
+                reasons=tuple(self._clean(reason) for reason in row.reasons),
+                sources=self._sources(row),
+            )
+            for row in batch
+            if self._number(row.number)
+        ]
+        self._store.put_derived(self._space, rows)
+
+    def _sources(self, row: DerivedFields) -> tuple[SourceRow, ...]:
+        """Without those that were not taken; a text that reads differently now as a whole."""
+        sources: dict[tuple[int, int], SourceRow] = {}
+        for source in row.sources:
+            number = self._number(source.source)
+            if number:
+                moved = source._replace(number=self._number(row.number), source=number)
+                if source.source in self._reworded:
+                    moved = moved._replace(start=0, end=0)
+                sources.setdefault((moved.source, moved.start), moved)
+        return tuple(sources.values())
+
+    def _steps(self, batch: Sequence[StoredStep]) -> None:
+        """How far consolidation had come, where nothing was here before that it has not seen."""
+        if not self._empty:
+            return
+        for step in batch:
+            events = step.name in EVENT_STEPS
+            row = StepRow(
+                name=step.name,
+                period=step.period,
+                revision=self._number(step.first),
+                seq=step.events if events else self._number(step.last),
+                time=step.time,
+            )
+            self._store.put_step(self._space, row)
 
     def _links(self, batch: Sequence[LinkRow]) -> None:
         """Links of what this import made. Between memories that were here before, a link has had
@@ -299,6 +375,18 @@ class Restoring:
 
     def _number(self, number: int) -> int:
         return self._numbers[number] if number < len(self._numbers) else 0
+
+
+def _standing_in(made: NewItem) -> NewItem:
+    """Gists, words and concepts are found by no words of theirs; a word is known by its term."""
+    kind = Kind(made.kind)
+    if kind not in {Kind.GIST, Kind.WORD, Kind.CONCEPT}:
+        return made
+    known = b""
+    if kind is Kind.WORD:
+        known = pack_terms(analyse(made.content, made.language).terms[:1])
+    bared = bare(made, kind, known)
+    return replace(bared, vector=None, pending=False) if kind is Kind.CONCEPT else bared
 
 
 def _under_its_ids(made: NewItem, item: StoredItem) -> NewItem:

@@ -29,6 +29,8 @@ from cofire.errors import ConfigurationError
 
 OPENAI_URL = "https://api.openai.com/v1"
 _CHOICE = re.compile(r"minilm|hashing:[1-9]\d{0,4}|openai:\S.*")
+_GENERATOR = re.compile(r"none|openai:\S.*")
+_GENERATORS = "'none' or 'openai:MODEL'"
 _EMBEDDERS = "'minilm', 'hashing:DIMENSION' (1 to 99999) or 'openai:MODEL'"
 
 
@@ -80,6 +82,36 @@ class Settings(BaseSettings):
     embedding_cache_mb: int = Field(
         default=64, ge=0, le=65_536, description="Megabytes of cached vectors; 0: no cache."
     )
+    generator: str = Field(
+        default="none", description=f"Language model for consolidation: {_GENERATORS}."
+    )
+    generator_base_url: str = Field(
+        default=OPENAI_URL, description="Address of its OpenAI-compatible endpoint, up to /v1."
+    )
+    generator_api_key: SecretStr | None = Field(default=None, description="Its key, if it has one.")
+    generator_timeout: float = Field(
+        default=120.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds, per attempt."
+    )
+    generator_retries: int = Field(
+        default=3, ge=0, le=10, description="Further attempts after a failure that may pass."
+    )
+    generator_max_tokens: int = Field(
+        default=4096, ge=64, le=1_000_000, description="Tokens of one answer at most."
+    )
+    generator_input_price: float = Field(
+        default=0.0,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Price of a million tokens sent, in the currency of your budget.",
+    )
+    generator_output_price: float = Field(
+        default=0.0,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Price of a million tokens received.",
+    )
     graph_cache_mb: int = Field(
         default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
     )
@@ -105,7 +137,14 @@ class Settings(BaseSettings):
             raise PydanticCustomError("embedder", f"must be {_EMBEDDERS}")
         return value
 
-    @field_validator("embedding_base_url")
+    @field_validator("generator")
+    @classmethod
+    def _known_generator(cls, value: str) -> str:
+        if _GENERATOR.fullmatch(value) is None:
+            raise PydanticCustomError("generator", f"must be {_GENERATORS}")
+        return value
+
+    @field_validator("embedding_base_url", "generator_base_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
         if re.fullmatch(r"https?://[^\s@]+", value) is None:
@@ -121,12 +160,16 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _openai_needs_key(self) -> Settings:
-        wants_key = self.embedder.startswith("openai:") and self.embedding_base_url == OPENAI_URL
-        if wants_key and self.embedding_api_key is None:
-            raise PydanticCustomError(
-                "key",
-                "needs COFIRE_EMBEDDING_API_KEY, or COFIRE_EMBEDDING_BASE_URL of another server",
-            )
+        for name, prefix in (("embedder", "embedding"), ("generator", "generator")):
+            remote = getattr(self, name).startswith("openai:")
+            address = getattr(self, f"{prefix}_base_url")
+            if remote and address == OPENAI_URL and getattr(self, f"{prefix}_api_key") is None:
+                variable = f"COFIRE_{prefix.upper()}"
+                raise PydanticCustomError(
+                    "key",
+                    "needs {variable}_API_KEY, or {variable}_BASE_URL of another server",
+                    {"name": name, "variable": variable},
+                )
         return self
 
     @classmethod
@@ -155,6 +198,11 @@ def with_embedder(settings: Settings, embedder: str) -> Settings:
     return _made({**dict(settings), "embedder": embedder})
 
 
+def with_generator(settings: Settings, generator: str) -> Settings:
+    """The settings with another language model. Raises ConfigurationError."""
+    return _made({**dict(settings), "generator": generator})
+
+
 def _made(given: Mapping[str, Any]) -> Settings:
     path = config_path()
     try:
@@ -181,7 +229,7 @@ def default_store() -> Path:
 
 def _explained(detail: ErrorDetails) -> str:
     """One problem, in terms of what the user set."""
-    name = str(detail["loc"][0]) if detail["loc"] else "embedder"
+    name = str(detail["loc"][0]) if detail["loc"] else str(detail.get("ctx", {}).get("name"))
     if detail["type"] == "extra_forbidden":
         return f"{name!r} in {config_path()} is no setting; there are {', '.join(_names())}"
     return f"COFIRE_{name.upper()} (or {name} in {config_path()}): {detail['msg']}"

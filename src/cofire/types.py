@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 TimeLike = datetime | date | str | int | float
 """A point in time: aware `datetime` (naive is read as UTC), `date` (its midnight in UTC), ISO 8601
@@ -31,9 +31,11 @@ class Kind(enum.StrEnum):
     CONCEPT = "concept"
     CUE = "cue"
     SHAPE = "shape"
+    GIST = "gist"
+    WORD = "word"
 
 
-INTERNAL_KINDS = frozenset({Kind.CONCEPT, Kind.CUE, Kind.SHAPE})
+INTERNAL_KINDS = frozenset({Kind.CONCEPT, Kind.CUE, Kind.SHAPE, Kind.GIST, Kind.WORD})
 """Kinds that Cofire makes itself; callers cannot remember them and recall never returns cues."""
 VISIBLE_KINDS = tuple(kind for kind in Kind if kind not in INTERNAL_KINDS)
 """Kinds that are listed where none is asked for."""
@@ -174,12 +176,19 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A former text of a memory: `content` was current until `replaced`."""
+    """What a memory said formerly: `content` was current until `replaced`.
+
+    In the history of a semantic record there are also the records that others took the place of:
+    `id` names them, and they held from `valid_from` until `valid_to`.
+    """
 
     version: int
     content: str
     title: str | None
     replaced: datetime
+    id: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +220,70 @@ class Receipt:
         if len(self.ids) != 1:
             raise ValueError(f"this receipt has {len(self.ids)} ids; use .ids")
         return self.ids[0]
+
+
+class Selectors(TypedDict, total=False):
+    """What `forget` may choose memories by, as in `Filters`. What is given must not be empty or
+    None: leaving a condition out deletes more, so it is never done by accident."""
+
+    kinds: Sequence[Kind | str] | Kind | str
+    speakers: Sequence[str] | str
+    sessions: Sequence[str] | str
+    tags: Sequence[str] | str
+    metadata: Mapping[str, Any]
+    since: TimeLike
+    until: TimeLike
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """What `forget` deleted: a receipt that names ids and counts, and no content.
+
+    `memories` is how many were chosen. With them went `derived` records that rested on them alone
+    or repeat them, `cues` and recorded questions (`recalls`) that led to nothing else or repeat
+    them, and their `links`. `ids` are those of everything that went; of a whole space
+    (`everything`) they are not listed. `doubtful` are ids of records that lost a part of their
+    evidence and are out of recall until they are verified again, `reopened` those that hold again
+    because what had ended them is gone.
+
+    `scrubbed` is "scrubbed" once no copy of it is left in the store's files, and "pending" until
+    then: `Memory.verify` says how it is now. `id` is None for a dry run, which deletes nothing.
+    """
+
+    id: str | None
+    time: datetime
+    spaces: tuple[SpaceRef, ...]
+    everything: bool = False
+    ids: tuple[str, ...] = ()
+    memories: int = 0
+    derived: int = 0
+    cues: int = 0
+    links: int = 0
+    recalls: int = 0
+    doubtful: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
+    scrubbed: Literal["scrubbed", "pending"] = "pending"
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether this only says what would be deleted."""
+        return self.id is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What of a deletion holds at `time`. `found`: in which tables of the store there still is (or
+    is again, after restoring a backup or importing an export) how much of what it names; empty if
+    nothing. `scrubbed` as in `Deletion`."""
+
+    id: str
+    time: datetime
+    found: Mapping[str, int]
+    scrubbed: Literal["scrubbed", "pending"]
+
+    def __bool__(self) -> bool:
+        """Whether nothing of it is in the store, nor in unused parts of its files."""
+        return not self.found and self.scrubbed == "scrubbed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,9 +368,79 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """Words that a semantic record rests on: `text` of the memory `id`, said by `speaker` at
+    `time`."""
+
+    id: str
+    text: str
+    time: datetime
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SemanticRecord:
+    """Something consolidation made of memories (a fact, trait, persona, procedure or concept),
+    with the `evidence` it rests on.
+
+    `subject` is whom or what it is about, `slot` the attribute it fills and `value` what with, if
+    it fills one. It holds from `valid_from` until `valid_to` (None: without end), as was recorded
+    at `closed`. `confidence` in [0, 1) grows with the number and independence of the evidence.
+    `maker` is "extractive" (words from the memories, by rules) or a model's name, `prompt` the
+    name and version of what that was asked. `state` is "current", "quarantined" or "stale" (see
+    `Memory.quarantine`), and `reasons` say why it is not trusted. `score` is that of a recall.
+    """
+
+    id: str
+    content: str
+    item: Item
+    evidence: tuple[Quoted, ...]
+    score: float = 0.0
+    subject: str = ""
+    slot: str | None = None
+    value: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    closed: datetime | None = None
+    confidence: float | None = None
+    maker: str = "extractive"
+    prompt: str | None = None
+    state: str = "current"
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def header(self) -> str:
+        """What stands before the text in a rendered line."""
+        return line_header(self.item.time, self.item.offset, self.item.speaker)
+
+    @property
+    def line(self) -> str:
+        """The record as one rendered line: date, who said it (if it is in their words), text."""
+        return f"{self.header} {self.content}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What is left of memories that were archived: that `count` of them were once here, said from
+    `since` to `until`, and in `content` about what. `Memory.unarchive(id)` brings them back.
+    """
+
+    id: str
+    content: str
+    count: int
+    since: datetime
+    until: datetime
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
     """What a question brought back, best first (by a profile whose `order` is "time": oldest
     first); `tokens` are wordpieces of the rendered lines.
+
+    `items` are what was said and remembered, `semantic` what consolidation made of it (best first;
+    their lines come before those of the items), `shapes` say that something of the kind was once
+    here and is archived.
 
     `confidence` in [0, 1]: how likely the memory holds an answer at all (None: the profile does not
     say); `abstain`: too unlikely, so the honest answer is that nothing of the kind was said.
@@ -308,6 +451,8 @@ class Recall:
     items: tuple[Recalled, ...]
     profile: str
     tokens: int
+    semantic: tuple[SemanticRecord, ...] = ()
+    shapes: tuple[Shape, ...] = ()
     warnings: tuple[str, ...] = ()
     confidence: float | None = None
     abstain: bool = False
@@ -331,8 +476,9 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """The rendered lines, in the order of the items, for a prompt."""
-        return "\n".join(hit.line for hit in self.items)
+        """The rendered lines for a prompt: those of the semantic records, then the items'."""
+        lines = [record.line for record in self.semantic]
+        return "\n".join(lines + [hit.line for hit in self.items])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +534,203 @@ class Proposal:
     rejections: int
 
 
+class ThreadState(enum.StrEnum):
+    """Where a goal or thread of working memory stands. `INFERRED`: consolidation read it out of
+    what was said, and nobody has confirmed it."""
+
+    OPENED = "opened"
+    ADVANCED = "advanced"
+    CLOSED = "closed"
+    STALE = "stale"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadChange:
+    """A thread came into `state` at `time`; `note` is what was said of it."""
+
+    state: ThreadState
+    time: datetime
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A goal or an open thread: `content` is what was opened, `note` the latest word on it,
+    `touched` when something last happened to it, `history` what did, oldest first."""
+
+    id: str
+    kind: Kind
+    content: str
+    state: ThreadState
+    opened: datetime
+    touched: datetime
+    note: str | None
+    history: tuple[ThreadChange, ...]
+    item: Item
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something still waits to be done."""
+        return self.state not in (ThreadState.CLOSED, ThreadState.STALE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The end of a session: `id` is the memory that keeps its `summary`, `open` are the goals and
+    threads that were open then, the last one touched first. `warnings` as in `Receipt`."""
+
+    id: str
+    time: datetime
+    session: str | None
+    summary: str
+    open: tuple[Thread, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hydrated:
+    """A memory of a session's opening context: in which `section` it is, and `why`. For a long
+    text `content` may be the segment that matched the cue, which `segment` names."""
+
+    id: str
+    content: str
+    section: str
+    why: str
+    header: str
+    item: Item
+    segment: Segment | None = None
+
+    @property
+    def line(self) -> str:
+        """The memory as one rendered line: date, speaker (or what sort of thread it is), text."""
+        return f"{self.header} {self.content}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hydration:
+    """A session's opening context, section by section, none of it twice.
+
+    `id` is that of a recall: feedback on any of it is given as on a recall's. `tokens` are
+    wordpieces of `text`. With the same `seed`, memories, cue, budget and moment the same comes
+    back. `left_out` counts by section what was due and did not fit into the budget.
+    """
+
+    id: str
+    cue: str | None
+    entries: tuple[Hydrated, ...]
+    tokens: int
+    seed: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Hydrated]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(entry.id for entry in self.entries)
+
+    @property
+    def sections(self) -> Mapping[str, tuple[Hydrated, ...]]:
+        """The entries by section, in order; sections without any are left out."""
+        names = dict.fromkeys(entry.section for entry in self.entries)
+        return {
+            name: tuple(entry for entry in self.entries if entry.section == name) for name in names
+        }
+
+    @property
+    def text(self) -> str:
+        """The whole for a prompt: each section's heading, then its lines. Empty if nothing is."""
+        parts = []
+        for name, entries in self.sections.items():
+            # Lines of one text are indented, so that none can pass for a heading.
+            lines = ["- " + entry.line.replace("\n", "\n  ") for entry in entries]
+            parts.append("\n".join((HEADINGS.get(name, name), *lines)))
+        return "\n\n".join(parts)
+
+
+HEADINGS: Mapping[str, str] = {
+    "pinned": "Always kept in mind:",
+    "persona": "What is known of people here:",
+    "working": "Goals and open threads:",
+    "recent": "What was said last:",
+    "relevant": "Bearing on how this session opens:",
+    "linked": "Used together with some of this before:",
+    "involuntary": "What else came to mind:",
+}
+"""The sections of a hydration in their order, each with its heading in a prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """What one step of a consolidation did in one space.
+
+    `counts` by what was counted. `skipped` says why it had nothing to do, `error` why it could not
+    go on (what it had done before stays done). `seconds` of wall time; `calls`, `tokens` and `cost`
+    of a language model (`cost` in the currency of the prices in the settings).
+    """
+
+    name: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    skipped: str | None = None
+    error: str | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepReport:
+    """What one consolidation did in one space, step by step."""
+
+    space: SpaceRef
+    started: datetime
+    seconds: float
+    steps: tuple[StepReport, ...]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The steps that could not finish. What they did stays done, the rest is tried again."""
+        return tuple(step.name for step in self.steps if step.error is not None)
+
+    @property
+    def status(self) -> str:
+        """ "done", or "partial" if a step failed."""
+        return "partial" if self.failed else "done"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The counts of all steps, added up."""
+        total: dict[str, int] = {}
+        for step in self.steps:
+            for name, count in step.counts.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    @property
+    def calls(self) -> int:
+        """Calls of a language model."""
+        return sum(step.calls for step in self.steps)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that those read and wrote."""
+        return sum(step.tokens for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """What they cost, by the prices in the settings."""
+        return sum(step.cost for step in self.steps)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page of a listing; pass `next` as `after` for the following page (None at the end)."""
@@ -404,7 +747,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceStats:
-    """Counts of one space. `pending` memories wait for an embedding."""
+    """Counts of one space. `pending` memories wait for an embedding; `learning_rule` is the name of
+    the rule it learns by (`Memory.learn_by`)."""
 
     space: SpaceRef
     items: int
@@ -417,6 +761,7 @@ class SpaceStats:
     dimension: int | None
     oldest: datetime | None
     newest: datetime | None
+    learning_rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,19 +5,33 @@ from __future__ import annotations
 import base64
 import binascii
 import uuid
-from datetime import timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
 from cofire.errors import InputError
-from cofire.store.records import ItemRow, LinkRow, SpaceCounts, SpaceInfo, VersionRow
+from cofire.store.records import (
+    DerivedRow,
+    ItemRow,
+    LinkRow,
+    ReceiptRow,
+    SourceRow,
+    SpaceCounts,
+    SpaceInfo,
+    VersionRow,
+)
+from cofire.store.rules import rule_name
 from cofire.types import (
     INTERNAL_KINDS,
+    Deletion,
     EventTime,
     Item,
     Kind,
     Link,
     LinkType,
     Message,
+    Quoted,
     Segment,
+    SemanticRecord,
+    Shape,
     SpaceStats,
     Version,
     from_micros,
@@ -156,6 +170,33 @@ def stats(space: SpaceInfo, counts: SpaceCounts) -> SpaceStats:
         dimension=counts.dimension,
         oldest=None if counts.oldest is None else from_micros(counts.oldest),
         newest=None if counts.newest is None else from_micros(counts.newest),
+        learning_rule=rule_name(space.settings),
+    )
+
+
+def deletion(row: ReceiptRow, *, dry_run: bool = False) -> Deletion:
+    """A receipt as the public value."""
+
+    def total(name: str) -> int:
+        return sum(getattr(part, name) for part in row.parts)
+
+    def ids(name: str) -> tuple[str, ...]:
+        return tuple(public_id(uid) for part in row.parts for uid in getattr(part, name))
+
+    return Deletion(
+        id=None if dry_run else public_id(row.uid),
+        time=from_micros(row.time),
+        spaces=tuple(dict.fromkeys(part.ref for part in row.parts)),
+        everything=any(part.whole for part in row.parts),
+        ids=ids("uids"),
+        memories=total("memories"),
+        derived=total("derived"),
+        cues=total("cues"),
+        links=total("links"),
+        recalls=total("recalls"),
+        doubtful=ids("doubtful"),
+        reopened=ids("reopened"),
+        scrubbed="scrubbed" if row.scrubbed else "pending",
     )
 
 
@@ -176,3 +217,64 @@ def read_cursor(text: str) -> tuple[int, bytes]:
     if len(raw) != 24:
         raise InputError(f"{text!r} is not where a page ended; pass the former page's `next`")
     return int.from_bytes(raw[:8], "big", signed=True), raw[8:]
+
+
+def quoted(row: ItemRow, source: SourceRow) -> Quoted:
+    """What a derived memory quotes of another; all of it where no part is named."""
+    text = row.content[source.start : source.end] if source.end else row.content
+    return Quoted(id=public_id(row.uid), text=text, time=from_micros(row.time), speaker=row.speaker)
+
+
+def semantic_record(
+    space: SpaceInfo, row: DerivedRow, evidence: tuple[Quoted, ...]
+) -> SemanticRecord:
+    """A derived memory as the public value."""
+    whole = item(space, row.item)
+    return SemanticRecord(
+        id=whole.id,
+        content=whole.content,
+        item=whole,
+        evidence=evidence,
+        subject=row.subject,
+        slot=row.slot,
+        value=row.value,
+        valid_from=_moment(row.item.valid_from),
+        valid_to=_moment(row.item.valid_to),
+        closed=_moment(row.closed),
+        confidence=row.item.confidence,
+        maker=row.maker,
+        prompt=row.prompt,
+        state=row.state,
+        reasons=row.reasons,
+    )
+
+
+def shape(row: DerivedRow) -> Shape:
+    """A forgotten shape as the public value: the hull of its members' times is its event time."""
+    times = row.item.event_times
+    since = times[0][1] if times else row.item.time
+    until = times[0][2] if times else row.item.time
+    return Shape(
+        id=public_id(row.item.uid),
+        content=row.item.content,
+        count=len({source.source for source in row.sources}),
+        since=from_micros(since),
+        until=from_micros(until),
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def former_record(row: DerivedRow) -> Version:
+    """A derived memory that another took the place of, as history tells of it."""
+    return Version(
+        version=row.item.version,
+        content=row.item.content,
+        title=row.item.title,
+        replaced=from_micros(row.item.recorded if row.closed is None else row.closed),
+        id=public_id(row.item.uid),
+        valid_from=_moment(row.item.valid_from),
+        valid_to=_moment(row.item.valid_to),
+    )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cofire.arguments import as_hook, as_name, as_names
 from cofire.encoding.encoder import Encoder, Redact
-from cofire.errors import InputError
+from cofire.errors import InputError, StoreError
 from cofire.interactions import Interactions
 from cofire.models import Embedder, make_embedder
 from cofire.models.forking import SharedLock
@@ -73,6 +73,12 @@ class Workings:
         self.log.flush()
         self.spaces.renew()
 
+    def retry_traces(self, *, thorough: bool = False) -> None:
+        """Clear the files of what was deleted where that could not be done at once; what still is
+        in the way is left for the next time."""
+        with suppress(StoreError):
+            self.store.retry_traces(thorough=thorough)
+
     def use(self, model: Embedder) -> None:
         """From now on embed with `model`."""
         if model is not self.embedder:
@@ -88,6 +94,7 @@ class Workings:
         with ExitStack() as closing:  # each is closed, whatever those before it raise
             closing.callback(self.embedder.close)
             closing.callback(self.store.close)
+            closing.callback(self.retry_traces)
             closing.callback(self.recaller.close)
             closing.callback(self.log.close)
 
@@ -134,6 +141,7 @@ def open_workings(
             store, model, spaces, shared, settings, vectors=vectors, redact=hook, trusted=exempt
         )
         opened.pop_all()  # its own to close from now on
+    workings.retry_traces()
     return workings
 
 

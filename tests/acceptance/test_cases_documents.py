@@ -17,6 +17,7 @@ from cofire.errors import InputError, NotFoundError
 from cofire.interchange import ImportReport
 from cofire.interchange.report import Action
 from cofire.types import Item
+from confirming import forget_all
 
 NOTES = {
     "Home.md": "---\ntitle: Home\ntags: [index, test]\ncreated: 2024-02-30\n---\n# Home\n\nSee.\n",
@@ -342,7 +343,7 @@ def test_a_document_of_a_space_forgotten_elsewhere(vault: Path, tmp_path: Path) 
         Memory.open(store, embedder="hashing:64") as other,
     ):
         one.import_(vault)
-        other.forget(everything=True)
+        forget_all(other)
         assert counted(one.import_(vault)) == (5, 0, 0)
         assert counted(other.import_(vault)) == (0, 0, 5)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from cofire import Memory
-from cofire.dynamics.plasticity import COFIRE_RULE
+from cofire.dynamics.plasticity import COFIRE_RULE, HELA_MEM_RULE
 from cofire.errors import CofireError, InputError, NotFoundError
 from cofire.types import LinkType, Recall
 
@@ -49,6 +51,48 @@ def test_recalls_that_nobody_used_link_nothing_and_change_no_ranking(memory: Mem
     assert [ranking(memory.recall(query, 20, now=NOW)) for query in wanted] == before
     assert memory.recall("item 42 about topic 0", 1, now=NOW)[0].content == "item 42 about topic 0"
     assert memory.strengths(now=NOW) == ()
+    assert dict(memory.export(io.BytesIO())).get("event", 0) == 0
+
+
+def test_recalls_teach_where_the_space_has_chosen_a_rule_by_which_they_do(
+    memory: Memory, path: Path
+) -> None:
+    a, b, c = memory.remember(["the boat is red", "the mast is red", "a grey dog"], now=NOW).ids
+    untaught = memory.recall("what is red?", 2, now=NOW)
+    assert memory.learn_by("hela_mem") == 0
+    assert memory.strengths(now=NOW) == ()
+    assert set(untaught.ids) == {a, b}
+    recall = memory.recall("what is red?", 2, now=NOW)
+    memory.recall("what is red?", 2, now=NOW)
+    (link,) = memory.strengths(now=NOW)
+    assert ({link.a, link.b}, link.coactivations) == ({a, b}, 2)
+    assert link.strength == pytest.approx(0.02 * 0.995 + 0.02)
+    first, _ = memory.why(a, b)
+    assert (first.signal, first.recall, first.question) == ("retrieved", recall.id, "what is red?")
+    assert memory.replay() == 0
+    assert memory.check() == []
+    assert memory.stats().spaces[0].learning_rule == "hela_mem"
+    exported = io.BytesIO()
+    memory.export(exported)
+    exported.seek(0)
+    with Memory.open(path.with_name("n.db"), embedder="hashing:64") as restored:
+        assert restored.import_(exported, format="cofire").problems == []
+        assert restored.stats().spaces[0].learning_rule == "hela_mem"
+        assert restored.strengths(now=NOW) == (link,)
+        assert restored.check() == []
+    # Back to the default: what only retrieval taught is gone, and comes back with its rule.
+    assert memory.learn_by("cofire") == 1
+    memory.recall("what is red?", 2, now=NOW)
+    assert memory.strengths(now=NOW) == ()
+    assert memory.learn_by(replace(HELA_MEM_RULE, name="half", eta=0.01)) == 1
+    assert memory.strengths(now=NOW)[0].strength == pytest.approx(0.01 * 0.995 + 0.01)
+    memory.forget([a, c])
+    assert memory.strengths(now=NOW) == ()
+    assert memory.check() == []
+    with pytest.raises(InputError, match="no learning rule"):
+        memory.learn_by("hebb")
+    with pytest.raises(InputError, match="not opened with the project"):
+        memory.learn_by("cofire", project="elsewhere")
 
 
 def test_learned_links_of_one_memory_are_bounded(memory: Memory) -> None:

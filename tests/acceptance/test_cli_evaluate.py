@@ -145,14 +145,25 @@ def test_learning_with_chosen_arms_is_the_same_again(two: Cofire) -> None:
     assert two.ok(*asked).json == done.json
 
 
+def test_learning_on_top_of_a_weaker_recall(two: Cofire) -> None:
+    done = two.ok("evaluate", "locomo", "locomo.json", "--learning", "--splits", "1",
+                  "--arms", "popularity", "--ground", "fusion", "--json", "-")  # fmt: skip
+    assert done.json["ground"] == "fusion"
+    assert list(done.json["arms"]) == ["frozen", "popularity"]
+
+
 def test_learning_options_that_do_not_fit(two: Cofire) -> None:
     evaluate = ("evaluate", "locomo", "locomo.json")
     assert two.run(*evaluate, "--splits", "3").code == 2
     assert two.run(*evaluate, "--sweeps").code == 2
+    assert two.run(*evaluate, "--ground", "dense").code == 2
     assert two.run(*evaluate, "--learning", "--splits", "0").code == 2
     done = two.run(*evaluate, "--learning", "--arms", "nonsense")
     assert done.code == 2
     assert "co-retrieval" in done.err
+    done = two.run(*evaluate, "--learning", "--ground", "nonsense")
+    assert done.code == 2
+    assert "fusion" in done.err
     assert two.run("evaluate", "locomo", "missing.json", "--learning").code == 3
 
 
@@ -161,3 +172,14 @@ def test_what_goes_wrong(locomo: Cofire) -> None:
     assert locomo.run("evaluate", "locomo", "locomo.json", "--profiles", "none").code == 2
     (locomo.folder / "odd.json").write_text("not JSON")
     assert locomo.run("evaluate", "locomo", "odd.json").code == 1
+
+
+def test_the_verifier_is_measured_on_its_own_records(cofire: Cofire) -> None:
+    done = cofire.ok("evaluate", "verifier", "--json", "figures.json")
+    assert "held out" in done.out
+    figures = json.loads((cofire.folder / "figures.json").read_text())
+    assert [row["part"] for row in figures["scores"]] == ["develop", "held out"]
+    assert len(figures["records"]) == sum(row["records"] for row in figures["counts"])
+    alone = cofire.ok("evaluate", "verifier", "--json", "-")
+    assert alone.json == figures
+    assert not cofire.store.exists()

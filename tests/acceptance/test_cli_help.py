@@ -26,10 +26,12 @@ PATHS = [context.command_path for _, context in EVERY]
 
 def test_all_commands_are_there() -> None:
     assert [path.removeprefix("cofire ") for path in PATHS] == [
-        "demo", "remember", "import", "recall", "feedback", "strengthen", "why", "strengths",
-        "proposals", "replay", "list", "show", "stats", "update", "forget", "export", "backup",
-        "restore", "reembed", "scrub", "doctor", "evaluate locomo", "plot learning",
-        "plot strengths", "plot graph", "plot trace",
+        "demo", "remember", "import", "recall", "hydrate", "checkpoint", "threads", "advance",
+        "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay", "learn-by",
+        "consolidate", "records", "quarantine", "shapes", "archive", "unarchive", "list", "show",
+        "stats", "update", "forget", "receipts", "export", "backup", "restore", "reembed", "scrub",
+        "doctor", "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths",
+        "plot graph", "plot trace",
     ]  # fmt: skip
 
 

@@ -156,17 +156,54 @@ def test_forgetting_is_careful(cofire: Cofire, key: str) -> None:
     assert cofire.run("forget", key, NOWHERE).code == 3
     assert cofire.ok("forget", key, "--dry-run").out == "Would forget 1 memory.\n"
     assert cofire.ok("stats", "--json").json["items"] == 1
-    assert cofire.ok("forget", key, "--json").json == {"forgotten": 1}
+    gone = cofire.ok("forget", key, "--json").json
+    assert gone["forgotten"] == 1
+    assert (gone["receipt"]["ids"], gone["receipt"]["scrubbed"]) == ([key], "scrubbed")
     assert cofire.run("show", key).code == 3
+    id = gone["receipt"]["id"]
+    assert cofire.ok("receipts", id).out == (
+        "Gone: nothing the receipt names is in the store; no copy is left in the store's files.\n"
+    )
+    assert cofire.ok("receipts", id, "--json").json["found"] == {}
+    assert id in cofire.ok("receipts").out
+    assert [one["id"] for one in cofire.ok("receipts", "--json").json["receipts"]] == [id]
+    assert cofire.ok("receipts", "--user", "bo").out.startswith("No receipts")
+    assert cofire.run("receipts", id, "--user", "bo").code == 3
+
+
+def test_forgetting_by_filters_needs_a_scope_and_a_yes(cofire: Cofire, key: str) -> None:
+    cofire.ok("remember", "Drafts of 2025.", "--tag", "draft", "--into", "website")
+    cofire.ok("remember", "More drafts.", "--tag", "draft", "--tag", "old")
+    for wrong in (
+        ("--tag", "draft"), ("--scope", "own"), ("--tag", "", "--scope", "own", "--yes"),
+        ("--tag", "draft", "--scope", "own"), (key, "--tag", "draft", "--scope", "own", "--yes"),
+        ("--tag", "draft", "--scope", "", "--yes"), ("--since", "", "--scope", "own", "--yes"),
+    ):  # fmt: skip
+        assert cofire.run("forget", *wrong).code == 2, wrong
+    would = cofire.ok("forget", "--tag", "draft", "--scope", "own", "--dry-run").out
+    assert would == "Would forget 1 memory.\n"
+    assert cofire.ok("stats", "--json").json["items"] == 2
+    gone = cofire.ok("forget", "--tag", "draft", "--scope", "own", "--yes").out
+    assert gone.startswith("Forgot 1 memory.\nReceipt ")
+    assert cofire.ok("forget", "--tag", "draft", "--scope", "website", "-y").out.startswith(
+        "Forgot 1 memory."
+    )
+    assert cofire.ok("stats", "--json").json["items"] == 1
 
 
 def test_everything_can_be_forgotten(cofire: Cofire, key: str) -> None:
     cofire.ok("remember", "Deploys need two reviews.", "--into", "website")
     would = cofire.ok("forget", "--everything", "--dry-run").out
     assert would == "Would forget all 1 memory of default/default.\n"
-    assert cofire.ok("forget", "--everything", "--yes", "--json").json == {"forgotten": 1}
+    assert cofire.ok("forget", "--everything", "--yes", "--json").json["forgotten"] == 1
     assert cofire.ok("stats", "--json", "--project", "website").json["items"] == 1
-    assert cofire.ok("forget", "--everything-in", "website", "--yes").out == "Forgot 1 memory.\n"
+    refused = cofire.run("forget", "--everything-in", "website")
+    assert refused.code == 2
+    (token,) = re.findall(r"--confirm (\S+)", refused.err)
+    assert cofire.run("forget", "--everything-in", "website", "--confirm", "x").code == 2
+    assert cofire.run("forget", "--everything", "--confirm", token).code == 2
+    gone = cofire.ok("forget", "--everything-in", "website", "--confirm", token).out
+    assert gone.startswith("Forgot 1 memory.\n")
 
 
 def test_text_is_data(cofire: Cofire) -> None:

@@ -228,7 +228,8 @@ def test_the_api_reference_is_complete() -> None:
     names = set(cofire.__all__) | public(types) | public(errors)
     assert {name for name in names if not re.search(rf"\b{name}\b", text)} == set()
     for owner in (Memory, AsyncMemory):
-        methods = {name for name in vars(owner) if not name.startswith("_")}
+        parts = [part for part in owner.__mro__ if part is not object]
+        methods = {name for part in parts for name in vars(part) if not name.startswith("_")}
         shown = set(re.findall(rf"^### {owner.__name__}\.(\w+)$", text, re.MULTILINE))
         if owner is AsyncMemory:
             shown = set(re.findall(r"`AsyncMemory\.(\w+)`", text))

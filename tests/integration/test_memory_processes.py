@@ -22,6 +22,7 @@ import pytest
 
 from cofire import Memory
 from cofire.errors import CofireError, StoreUnavailableError
+from confirming import forget_all
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = TESTS.parent / "src"
@@ -138,7 +139,7 @@ def test_a_reader_sees_anothers_write_at_its_next_call(path: Path) -> None:
             assert ask(changed)["recall"] == [changed]
         memory.forget(id)
         assert ask(changed)["items"] == 29
-        memory.forget(everything=True)
+        forget_all(memory)
         assert ask("number") == {"recall": [], "items": 0, "list": []}
         memory.remember("back again")
         assert ask("back again")["recall"] == ["back again"]
@@ -421,6 +422,7 @@ def test_a_read_only_place_is_one_clear_error(what: str) -> None:
 def test_nothing_is_left_open(path: Path) -> None:
     code = """
         import os, warnings
+        from cofire.errors import ConfirmationNeededError
         memory = Memory.open(path, embedder="hashing:64")
         memory.remember(["one", "two"])
         memory.recall("one", explain=True)
@@ -431,7 +433,10 @@ def test_nothing_is_left_open(path: Path) -> None:
         with Memory.open(path, embedder="hashing:64") as memory:
             memory.import_(path + ".jsonl")
             memory.restore(path + ".backup")
-            memory.forget(everything=True)
+            try:
+                memory.forget(everything=True)
+            except ConfirmationNeededError as asked:
+                memory.forget(everything=True, confirm=asked.token)
         try:
             Memory.open(path, embedder="hashing:32", create=False, identity="")
         except Exception:

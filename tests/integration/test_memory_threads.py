@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,37 @@ def test_no_vector_of_the_former_model_is_kept_as_the_others(path: Path) -> None
         assert len(vectors) == len(numbers)
         found = {tuple(np.frombuffer(one, "<f2").tolist()) for one in vectors.values()}
         assert found == {(0.0, 1.0)}
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_what_changes_while_it_is_embedded_gets_the_vector_of_its_new_text(
+    path: Path, *, moving: bool
+) -> None:
+    class Slow(StubEmbedder):
+        """While it embeds the old text, somebody else changes it."""
+
+        def embed_passages(self, texts: Sequence[str], /) -> Embedded:
+            if "old" in texts:
+                other.update(changed, content="new")
+            return super().embed_passages(texts)
+
+    axis = {"old": [1.0, 0.0], "new": [0.0, 1.0], "kept": [0.6, 0.8]}
+    slow = Slow(axis, dimension=2, name="B")
+    former = StubEmbedder(axis, dimension=2, name="A" if moving else "B", reverse=moving)
+    with Memory.open(path, embedder=former, vectors=moving) as other:
+        changed, kept = other.remember(["old", "kept"]).ids
+        with Memory.open(path, embedder=slow, vectors=not moving) as memory:
+            assert memory.reembed(slow) == 2
+            assert memory.stats().spaces[0].pending == 0
+            located = [memory._workings.spaces.locate(id) for id in (changed, kept)]
+            vectors = memory._workings.store.vectors(
+                located[0][0], [number for _, number in located]
+            )
+            found = [np.frombuffer(vectors[number], "<f2").tolist() for _, number in located]
+            assert found[0] == [0.0, 1.0]
+            assert found[1] == pytest.approx([0.6, 0.8], abs=1e-3)
+            assert slow.calls.count("old") == slow.calls.count("new") == 1
+            assert memory.check() == []
 
 
 def test_a_reembedding_that_fails_leaves_the_others_alone(path: Path) -> None:

@@ -92,6 +92,7 @@ def contents(draw: st.DrawFn) -> tuple[Any, ...]:
         draw(st.none() | times), draw(st.none() | times), draw(st.integers(1, 10)),
         draw(st.booleans()), draw(st.integers(0, 7)), sum(terms.values()), pack(terms),
         pack(concepts), np.array(sorted(facets), "<u8").tobytes(), vector,
+        draw(st.none() | times), draw(st.none() | times), draw(times),
     )  # fmt: skip
 
 
@@ -337,7 +338,10 @@ def test_coarse_scan_finds_what_the_exact_scan_finds() -> None:
     raw = (centres[rng.integers(0, 60, count)] + rng.standard_normal((count, dimension))) @ basis
     vectors = unit_rows(raw)
     rows = [
-        (*(n + 1, n.to_bytes(16, "big"), 1, 0, 0, 0, 0, 0, None, None, None, 5, 0, 0, 0), *blobs)
+        (
+            *(n + 1, n.to_bytes(16, "big"), 1, 0, 0, 0, 0, 0, None, None, None, 5, 0, 0, 0),
+            *(*blobs, None, None, 0),
+        )
         for n, blobs in enumerate((b"", b"", b"", vector.tobytes()) for vector in vectors)
     ]
     projection = Projection(matrix=fit_projection(vectors), version=1)

@@ -15,16 +15,24 @@ from hypothesis import strategies as st
 from cofire.errors import FormatError
 from cofire.interchange import messages, native
 from cofire.interchange import native_records as records
-from cofire.interchange.native_records import StoredItem, StoredSegment, StoredSpace
+from cofire.interchange.native_records import (
+    StoredItem,
+    StoredSegment,
+    StoredSpace,
+    StoredStep,
+)
 from cofire.interchange.report import Problem
 from cofire.store.records import (
     KIND_CODES,
     LINK_CODES,
+    STATES,
+    DerivedFields,
     EventRecord,
     ItemRow,
     LinkRow,
     RecallHit,
     RecallRecord,
+    SourceRow,
     VersionRow,
 )
 from cofire.types import Message, SpaceRef, to_micros
@@ -139,6 +147,41 @@ versions = st.builds(
     title=st.none() | names,
     replaced=moments,
 )
+derived = st.integers(0, 2**40).flatmap(
+    lambda number: st.builds(
+        DerivedFields,
+        number=st.just(number),
+        maker=names,
+        prompt=st.none() | names,
+        state=st.sampled_from(STATES),
+        subject=texts,
+        slot=st.none() | texts,
+        value=st.none() | texts,
+        single=st.booleans(),
+        reasons=st.lists(texts, max_size=2).map(tuple),
+        closed=st.none() | moments,
+        sources=st.lists(
+            st.builds(
+                SourceRow,
+                number=st.just(number),
+                source=naturals,
+                version=naturals,
+                start=naturals,
+                end=naturals,
+            ),
+            max_size=3,
+        ).map(tuple),
+    )
+)
+steps = st.builds(
+    StoredStep,
+    name=names,
+    time=moments,
+    period=st.integers(-1, 2**40),
+    first=naturals,
+    last=naturals,
+    events=naturals,
+)
 recalls = st.builds(
     RecallRecord,
     uid=uids,
@@ -196,6 +239,12 @@ def through_json(value: dict[str, Any]) -> Any:
 @given(items())
 def test_items_come_back(item: StoredItem) -> None:
     assert through_json(records.item_to_json(item)) == item
+
+
+@given(derived, steps)
+def test_what_consolidation_made_comes_back(row: DerivedFields, step: StoredStep) -> None:
+    assert through_json(records.derived_to_json(row)) == row
+    assert through_json(records.step_to_json(step)) == step
 
 
 @given(links, versions, recalls, events, spaces)

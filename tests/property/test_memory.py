@@ -22,7 +22,8 @@ from cofire import Memory
 from cofire.encoding.text import sanitise
 from cofire.errors import InputError, NotFoundError
 from cofire.retrieval import loading
-from cofire.types import Filters, Item, Kind, Recall, line_header
+from cofire.types import Deletion, Filters, Item, Kind, Recall, line_header
+from confirming import forget_all
 
 NOW = datetime(2024, 6, 12, 10, tzinfo=UTC)
 slow = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -367,6 +368,7 @@ def test_any_sequence_of_changes_leaves_all_in_agreement(  # noqa: PLR0912 - a c
     with folder() as place, patch.object(loading, "SIDECAR_FROM", 1):
         memory = opened(place / "m.db")
         model: dict[str, str] = {}
+        receipts: list[Deletion] = []
 
         def pick(number: int) -> str | None:
             return list(model)[number % len(model)] if model else None
@@ -386,7 +388,9 @@ def test_any_sequence_of_changes_leaves_all_in_agreement(  # noqa: PLR0912 - a c
                     case "forget":
                         gone = {id for number in arguments[0] if (id := pick(number)) is not None}
                         if gone:
-                            assert memory.forget(sorted(gone)) == len(gone)
+                            receipt = memory.forget(sorted(gone))
+                            assert receipt.memories == len(gone)
+                            receipts.append(receipt)
                         for id in gone:
                             del model[id]
                             with pytest.raises(NotFoundError):
@@ -407,7 +411,8 @@ def test_any_sequence_of_changes_leaves_all_in_agreement(  # noqa: PLR0912 - a c
                         memory.close()
                         memory = opened(place / "m.db")
                     case "everything":
-                        assert memory.forget(everything=True) == len(model)
+                        receipts.append(forget_all(memory))
+                        assert receipts[-1].memories == len(model)
                         model.clear()
             assert {item.id: item.content for item in everything(memory)} == model
             assert list(memory.check()) == []
@@ -417,3 +422,5 @@ def test_any_sequence_of_changes_leaves_all_in_agreement(  # noqa: PLR0912 - a c
         with opened(place / "m.db") as again:
             assert {item.id: item.content for item in everything(again)} == model
             assert list(again.check()) == []
+            assert again.receipts(limit=100) == tuple(reversed(receipts))
+            assert all(map(again.verify, receipts))

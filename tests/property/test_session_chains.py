@@ -53,7 +53,7 @@ def test_a_session_stays_a_chain(steps: Sequence[list[tuple[str | None, bool]] |
             if isinstance(step, set):
                 among = sorted(here)
                 gone = {among[place % len(among)] for place in step} if among else set()
-                assert store.forget(space, sorted(gone)) == len(gone)
+                assert store.forget(space, sorted(gone)).memories == len(gone)
                 for number in gone:
                     del here[number]
             else:

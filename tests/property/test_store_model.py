@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from cofire.errors import InputError, KeyConflictError
 from cofire.store import open_store
-from cofire.store.records import Changes, GraphLink, GraphRow, NewItem
+from cofire.store.records import Changes, GraphLink, GraphRow, NewItem, NewVector
 from cofire.testing import DIMENSION, MODEL, a_vector, an_item, make_space, some_segments
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -140,7 +140,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         numbers = data.draw(st.lists(st.sampled_from(sorted(self.model)), unique=True, max_size=3))
-        assert self.store.forget(self.space, [*numbers, 10**9]) == len(numbers)
+        assert self.store.forget(self.space, [*numbers, 10**9]).memories == len(numbers)
         for number in numbers:
             key = self.model.pop(number)["key"]
             if key is not None:
@@ -166,7 +166,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def reembed(self) -> None:
         for row in self.store.pending(self.space, MODEL, DIMENSION):
-            self.store.put_vectors(self.space, MODEL, DIMENSION, [(row.number, a_vector(1))])
+            made = NewVector(row.number, row.revision, a_vector(1))
+            assert self.store.put_vectors(self.space, MODEL, DIMENSION, [made]) == 1
 
     @invariant()
     def readers_agree(self) -> None:

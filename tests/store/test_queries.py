@@ -18,7 +18,7 @@ from cofire.store.sqlite import SQLiteFlavour
 MODULES = (
     *("spaces", "reading", "graph_changes", "writing", "updating", "forgetting", "linking"),
     *("recording", "events", "strengths", "redaction", "rules", "learning", "cues"),
-    "looking_back",
+    *("looking_back", "deriving", "dependants", "telling", "receipts"),
 )
 WHOLE_SPACE = {
     "ALL_ROWS",
@@ -37,6 +37,16 @@ WHOLE_SPACE = {
     "ALL_LEARNED",
     "ALL_BLOCKED",
     "REPEATED",
+    "ALL_TO_FOLD",
+    "ALL_EVICTED",
+    "ALL_DERIVED",
+    "CLOSED_AFTER",
+    "SAID",  # only where a question or a record shares a word with what goes
+    "QUESTIONS",
+    "COUNT_DERIVED",
+    "COUNT_RECALLS",
+    "OF_SPACE",
+    "CUES",
     "CUES_USED_BEFORE",  # in the order of an index, up to the most that a rule keeps
 }
 
@@ -71,7 +81,7 @@ def test_every_plan_seeks(tmp_path: Path) -> None:
 def test_stored_codes_never_move() -> None:
     assert [kind.value for kind in KINDS] == [
         "episode", "tool_event", "procedure", "fact", "trait", "persona", "goal", "thread",
-        "concept", "cue", "shape",
+        "concept", "cue", "shape", "gist", "word",
     ]  # fmt: skip
     assert [kind.value for kind in LINK_TYPES] == [
         "temporal", "abstraction", "association", "coactivation", "related", "supports", "causes",

@@ -8,7 +8,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,21 +17,10 @@ from cofire.errors import StoreBusyError, StoreError
 from cofire.store import Store, open_store
 from cofire.store.records import NewItem, SpaceInfo
 from cofire.testing import an_item, make_space
+from readers import a_reader
 
 FORGOTTEN = "the code is xylophone-4711"
 WARNED = "traces may stay"
-
-
-@contextmanager
-def a_reader(path: Path) -> Iterator[sqlite3.Connection]:
-    """Somebody who reads the state of this moment and does not stop."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
-        connection.execute("BEGIN")
-        assert connection.execute("SELECT count(*) FROM items").fetchone()
-        yield connection
-    finally:
-        connection.close()
 
 
 def found(path: Path, text: str = FORGOTTEN) -> bool:
@@ -66,7 +54,7 @@ def test_nobody_in_the_way_is_no_warning(
     store: Store, space: SpaceInfo, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert found(path)
-    assert store.forget(space, [1]) == 1
+    assert store.forget(space, [1]).memories == 1
     assert not found(path)
     assert warnings(caplog) == []
 
@@ -75,7 +63,7 @@ def test_a_reader_in_the_way_is_told_of(
     store: Store, space: SpaceInfo, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with a_reader(path):
-        assert store.forget(space, [1]) == 1
+        assert store.forget(space, [1]).memories == 1
         assert store.get(space, 1) is None
         assert found(path)
         (warning,) = warnings(caplog)
@@ -85,7 +73,7 @@ def test_a_reader_in_the_way_is_told_of(
         assert str(path) in warning
         assert FORGOTTEN not in warning
     caplog.clear()
-    assert store.forget(space, [2]) == 1
+    assert store.forget(space, [2]).memories == 1
     assert not found(path)
     assert warnings(caplog) == []
 
@@ -117,7 +105,7 @@ def test_the_last_to_close_clears_what_was_left(
     with Memory.open(path, embedder="hashing:16") as memory:
         id = memory.remember(FORGOTTEN).id
         with a_reader(path):
-            assert memory.forget(id) == 1
+            assert memory.forget(id).memories == 1
         assert found(path)
         assert WARNED in warnings(caplog)[0]
     assert not found(path)
@@ -142,7 +130,7 @@ def test_a_file_that_cannot_be_rebuilt_is_told_of(
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("cofire.store.sqlite_erasing._rebuild", full)
-    assert store.forget(space, [1]) == 1
+    assert store.forget(space, [1]).memories == 1
     (warning,) = warnings(caplog)
     assert "could not be rebuilt: database or disk is full" in warning
     assert Path(f"{path}-wal").stat().st_size == 0  # the log is emptied all the same

@@ -29,6 +29,7 @@ from cofire.errors import (
     StoreUnavailableError,
 )
 from cofire.store import migrations, open_store
+from cofire.store.records import NewVector
 from cofire.store.schema import metadata
 from cofire.store.sqlite import SQLiteBackend
 from cofire.testing import a_vector, an_item, fill, make_space
@@ -356,7 +357,9 @@ def test_check_finds_what_does_not_agree(tmp_path: Path) -> None:
             space = make_space(store)
             fill(store, space)
             store.append(space, [an_item()])
-            store.put_vectors(space, "test-model", 4, [(5, a_vector(1))])
+            (waiting,) = store.pending(space, "test-model", 4)
+            late = NewVector(waiting.number, waiting.revision, a_vector(1))
+            store.put_vectors(space, "test-model", 4, [late])
             assert list(store.check()) == []
             connection = sqlite3.connect(path)
             connection.execute(statement)

@@ -47,6 +47,8 @@ def row(
     expires: int | None = None,
     event: tuple[int, int] | None = None,
     uid: bytes | None = None,
+    valid: tuple[int | None, int | None] = (None, None),
+    recorded: int = 0,
 ) -> Row:
     terms = terms or {}
     start, end = event or (None, None)
@@ -70,4 +72,6 @@ def row(
         pack(concepts or {}),
         np.array(sorted(facets), "<u8").tobytes(),
         vector,
+        *valid,
+        recorded,
     )

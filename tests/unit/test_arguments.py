@@ -18,6 +18,7 @@ from cofire.errors import ConfigurationError, InputError, StoreError
 from cofire.settings import load_settings
 from cofire.types import Message
 from fakes import StubEmbedder
+from hostile import same_id
 
 CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 CHAT: list[dict[str, Any]] = [
@@ -215,7 +216,7 @@ def test_tags_are_one_or_several(memory: Memory) -> None:
         ({"redact": "secret"}, "redact must be a function"),
         ({"settings": {"threads": 1}}, "settings must be what load_settings"),
     ],
-    ids=lambda value: str(value)[:30],
+    ids=same_id,
 )
 def test_what_cannot_be_opened_with_is_named(
     tmp_path: Path, options: dict[str, Any], said: str
@@ -225,7 +226,7 @@ def test_what_cannot_be_opened_with_is_named(
     assert not (tmp_path / "new.db").exists()
 
 
-@pytest.mark.parametrize("where", [5, b"m.db", [], object()], ids=repr)
+@pytest.mark.parametrize("where", [5, b"m.db", [], object()], ids=same_id)
 def test_a_store_is_a_path_or_a_url(where: Any) -> None:
     with pytest.raises(InputError, match="path of a file or a URL"):
         Memory.open(where)

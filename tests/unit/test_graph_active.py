@@ -255,7 +255,7 @@ def test_the_scan_changes_with_the_size_of_the_space(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(snapshot, "COARSE_FROM", 30)
     monkeypatch.setattr(snapshot, "EXACT_BYTES", 50 * 16 * 4)
     rows = many(80, 16)
-    sample = np.frombuffer(b"".join(r[-1] for r in rows), np.float16).reshape(-1, 16)
+    sample = np.frombuffer(b"".join(r[18] for r in rows), np.float16).reshape(-1, 16)
     projection = Projection(matrix=fit_projection(sample, 12), version=1)
     query = sample[3].astype(np.float32)
     exact = coarse = ActiveGraph.empty(16)

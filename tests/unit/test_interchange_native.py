@@ -59,7 +59,7 @@ def row(number: int, content: str = "text \u2028 😀", **changes: Any) -> ItemR
         "tokens": 3,
         "event_times": (("last Friday", TIME, TIME + 1, 0, 4),),
         "access_count": 0,
-        "version": 1,
+        "version": 2,
         "pending": False,
         "untrusted": False,
         "revision": 0,
@@ -172,7 +172,7 @@ def test_first_lines_are_as_documented(tmp_path: Path) -> None:
     assert list(lines[0].items()) == [
         ("type", "header"),
         ("format", "cofire"),
-        ("version", 1),
+        ("version", 2),
         ("created", "2026-01-02T03:04:05Z"),
     ]
     assert lines[1] == {
@@ -210,7 +210,7 @@ def changed(edit: Callable[[list[dict[str, Any]]], object]) -> bytes:
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (lambda v: v[0].update(version=2), "version 2 of the export format"),
+        (lambda v: v[0].update(version=3), "version 3 of the export format"),
         (lambda v: v[0].update(format="x"), "no Cofire export"),
         (lambda v: v[0].update(created="soon"), "line 1: 'soon' is not a possible time"),
         (lambda v: v.pop(1), "line 2: a record comes before its space"),

@@ -27,7 +27,8 @@ LAZY = ("onnxruntime", "tokenizers", "openai", "typer", "json_repair", "alembic"
 
 
 def verbs(kind: type) -> set[str]:
-    return {name for name in vars(kind) if not name.startswith("_")}
+    own = [base for base in kind.__mro__ if base is not object]
+    return {name for base in own for name in vars(base) if not name.startswith("_")}
 
 
 def loaded_after(code: str) -> set[str]:

@@ -11,6 +11,7 @@ import cofire
 from cofire.cli import (
     browsing,
     changing,
+    deleting,
     demo,
     diagnosing,
     evaluating,
@@ -19,6 +20,8 @@ from cofire.cli import (
     plotting,
     recalling,
     remembering,
+    sessions,
+    sleeping,
 )
 from cofire.cli.commands import Group, examples_text
 from cofire.cli.options import COMMON, common_of
@@ -59,8 +62,8 @@ def build() -> typer.Typer:
     )
     _take_common_options(app)
     groups = (
-        demo, remembering, recalling, learning, browsing, changing, moving, diagnosing, evaluating,
-        plotting,
+        demo, remembering, recalling, sessions, learning, sleeping, browsing, changing, deleting,
+        moving, diagnosing, evaluating, plotting,
     )  # fmt: skip
     for group in groups:
         group.register(app)

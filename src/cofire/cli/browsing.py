@@ -169,7 +169,7 @@ def _rows(space: SpaceStats) -> list[tuple[str, ...]]:
     rows = [("memories", f"{space.items:,}" + (f" ({kinds})" if kinds else ""))]
     if space.segments:
         rows.append(("segments", f"{space.segments:,} parts of long texts"))
-    rows.append(("links", f"{space.links:,}"))
+    rows.append(("links", f"{space.links:,}, learning by {space.learning_rule}"))
     if space.oldest is not None and space.newest is not None:
         rows.append(("time", f"{moment(space.oldest)} to {moment(space.newest)}"))
     if space.embedding_model is None:

@@ -11,6 +11,9 @@ from cofire.cli.commands import Group, command
 from cofire.cli.options import Common, numbers, words
 from cofire.errors import InputError
 
+_ALONE = ("store", "identity", "user", "project", "tenant", "json", "no_vectors")
+"""Common options without meaning here: nothing of a store is read."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -32,9 +35,19 @@ def register(app: typer.Typer) -> None:
             "cofire evaluate locomo locomo10.json --cross-validate --json result.json",
             "cofire evaluate locomo locomo10.json --learning --json learning.json",
             "cofire evaluate locomo locomo10.json --learning --arms cofire,shuffled --splits 2",
+            "cofire evaluate locomo locomo10.json --learning --ground dense",
         ),
-        without=("store", "identity", "user", "project", "tenant", "json", "no_vectors"),
+        without=_ALONE,
     )(locomo)
+    command(
+        group,
+        "verifier",
+        examples=(
+            "cofire evaluate verifier",
+            "cofire evaluate verifier --json verifier.json",
+        ),
+        without=_ALONE,
+    )(verifier)
     app.add_typer(group)
 
 
@@ -63,6 +76,10 @@ def locomo(
             help="Also choose weights and constants without the conversation that is scored.",
         ),
     ] = False,
+    slept: Annotated[
+        bool,
+        typer.Option("--slept", help="Consolidate every memory first, without a language model."),
+    ] = False,
     ablations: Annotated[
         bool,
         typer.Option("--ablations/--no-ablations", help="Also switch every mechanism off in turn."),
@@ -86,6 +103,14 @@ def locomo(
             help="With --learning: ways to learn, as in cofire,shuffled. Default: all.",
         ),
     ] = None,
+    ground: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --learning: the recall it builds on: cofire, simple, fusion or dense. "
+            "Default: cofire.",
+        ),
+    ] = None,
     sweeps: Annotated[
         bool,
         typer.Option("--sweeps", help="With --learning: also vary one constant after another."),
@@ -104,12 +129,13 @@ def locomo(
             corrections=corrections,
             splits=splits,
             arms=arms,
+            ground=ground,
             sweeps=sweeps,
             json=json,
         )
         return
-    if splits is not None or arms is not None or sweeps:
-        raise InputError("--splits, --arms and --sweeps go with --learning")
+    if splits is not None or arms is not None or ground is not None or sweeps:
+        raise InputError("--splits, --arms, --ground and --sweeps go with --learning")
     names, ks = words(profiles, "--profiles"), numbers(k, "--k")
     from cofire.cli.progress import stages
     from cofire.evaluation.locomo import evaluate_locomo
@@ -123,10 +149,30 @@ def locomo(
             ks=ks,
             ablations=ablations,
             cross_validate=cross_validate,
+            slept=slept,
             embedder=common.embedder,
             progress=stage,
         )
     _tell(render(result), to_json(result), json)
+
+
+def verifier(
+    common: Common,
+    *,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write every figure to a file; `-`: print it."),
+    ] = None,
+) -> None:
+    """Score the verification of distilled records on a set that ships with Cofire.
+
+    Prints how many false records are refused and how many true ones are lost, by what is wrong with
+    them, for the part that the rules were written with and for the part that was held out.
+    """
+    from cofire.evaluation.verification import outcomes, render_verification, verification_figures
+
+    found = outcomes()
+    _tell(render_verification(found), verification_figures(found), json)
 
 
 def _learning(
@@ -136,6 +182,7 @@ def _learning(
     corrections: str | None,
     splits: int | None,
     arms: str | None,
+    ground: str | None,
     sweeps: bool,
     json: str | None,
 ) -> None:
@@ -154,6 +201,7 @@ def _learning(
             path,
             corrections=corrections,
             arms=tuple(ARMS) if arms is None else words(arms, "--arms"),
+            ground="cofire" if ground is None else ground,
             splits=number,
             sweeps=sweeps,
             embedder=common.embedder,

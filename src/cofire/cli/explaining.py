@@ -31,6 +31,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "session_bm25": "its conversation has the question's words",
         "session_similarity": "its conversation has a turn close to the question",
         "concepts": "it names the same things as other strong hits",
+        "gist": "a gist of it, or a fact it supports, is close to the question",
+        "kin": "it has words akin to the question's",
         "speaker": "it was said by the person asked about",
         "speaker_first": "it was said by the person named first",
         "in_range": "it is from, or tells of, the time asked about",

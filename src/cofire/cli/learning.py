@@ -1,4 +1,5 @@
-"""`feedback`, `strengthen`, `why`, `strengths`, `proposals`, `replay`: learning from use."""
+"""Learning from use: `feedback`, `strengthen`, `why`, `strengths`, `proposals`, `replay`,
+`learn-by`."""
 
 from __future__ import annotations
 
@@ -42,6 +43,11 @@ def register(app: typer.Typer) -> None:
     )(strengths)
     command(app, "proposals", examples=("cofire proposals --least 5",))(proposals)
     command(app, "replay", examples=("cofire replay --json",))(replay)
+    command(
+        app,
+        "learn-by",
+        examples=("cofire learn-by hela_mem", "cofire learn-by cofire --into website --json"),
+    )(learn_by)
 
 
 def feedback(
@@ -180,6 +186,30 @@ def replay(common: Common) -> None:
         say(f"Mended {many(mended, 'learned link')}.")
     else:
         say("Every learned link is what the log says.")
+
+
+def learn_by(
+    common: Common,
+    *,
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="cofire, hela_mem, atamaia or echomcp.")
+    ],
+    into: Annotated[
+        str | None,
+        typer.Option("--into", metavar="PROJECT", help="This project's space, not your own."),
+    ] = None,
+) -> None:
+    """Choose the rule that strengths follow, and recompute them from the log by it.
+
+    The default, cofire, learns from feedback only. By the papers' rules every recall links what it
+    returned. `cofire stats` tells which rule a space has; nothing is lost by changing it.
+    """
+    with opened(common, vectors=False, projects=(into,) if into else ()) as memory:
+        changed = memory.learn_by(rule, project=into)
+    if common.json:
+        print_json({"changed": changed})
+    else:
+        say(f"Learning by {rule} from now on: {many(changed, 'learned link')} changed.")
 
 
 def _text(memory: Memory, id: str) -> str:

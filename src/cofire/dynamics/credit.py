@@ -37,7 +37,7 @@ def pair_credits(
     """
     _check_credits(items, outcome)
     via = linked_via or {}
-    used = sorted(item for item in items if item[1] > 0.0)
+    used = sorted([item for item in items if item[1] > 0.0])
     rejected = [item for item in items if item[1] < 0.0]
     found: Credits = []
     for position, (i, own) in enumerate(used):
@@ -79,5 +79,5 @@ def _check_credits(items: Sequence[tuple[int, float]], outcome: float) -> None:
     for number, credit in items:
         if not -1.0 <= credit <= 1.0:
             raise ValueError(f"the credit of item {number} must be in [-1, 1], got {credit}")
-    if len({number for number, _ in items}) < len(items):
+    if len(dict(items)) < len(items):
         raise ValueError("an item has two credits in one event")

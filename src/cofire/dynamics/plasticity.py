@@ -23,9 +23,10 @@ SECOND_US = 1_000_000
 DAY_US = 86_400 * SECOND_US
 """Times are µs since 1970, UTC; a quota's day is `time // DAY_US`."""
 
-SIGNALS = ("used", "explicit", "cited", "opened", "background", "retrieved")
+SIGNALS = ("used", "explicit", "cited", "opened", "background", "retrieved", "similar")
 """What an event rests on: feedback on what was used; a call to strengthen; a citation in a
-generated answer; two results opened; a consolidation step; mere co-retrieval."""
+generated answer; two results opened; a consolidation step; mere co-retrieval; mere likeness of two
+texts. A rule that says nothing of "similar", which came later, gives it no rate."""
 
 
 class LinkState(NamedTuple):
@@ -97,6 +98,7 @@ class Rule:
             raise ValueError("name must not be empty")
         if self.kind not in ("asymptotic", "linear", "hela_mem"):
             raise ValueError(f"kind must be asymptotic, linear or hela_mem, got {self.kind!r}")
+        object.__setattr__(self, "alpha", {"similar": 0.0, **self.alpha})
         if set(self.alpha) != set(SIGNALS):
             raise ValueError(f"alpha must have a rate for each of {', '.join(SIGNALS)}")
         for signal, rate in self.alpha.items():
@@ -141,6 +143,7 @@ COFIRE_RULE = Rule(
         "opened": 0.05,  # Atamaia's rate for what is only inferred from behaviour
         "background": 0.05,  # Atamaia's
         "retrieved": 0.0,  # off: rehearsing what was retrieved cost 5.8 points of R@30
+        "similar": 0.05,  # a candidate link (Atamaia, section 3.7): below what is pruned
     },
 )
 """The default. A rejection (0.2) weighs less than a use, so one dissent does not undo a habit;
@@ -150,7 +153,7 @@ is Synapse's."""
 HELA_MEM_RULE = Rule(
     name="hela_mem",
     kind="hela_mem",
-    alpha=dict.fromkeys(SIGNALS, 1.0),
+    alpha={**dict.fromkeys(SIGNALS, 1.0), "similar": 0.0},
     alpha_rejected=0.0,
     graded=False,
     half_life_days=None,
@@ -181,7 +184,10 @@ ATAMAIA_RULE = replace(
 The event that creates a link counts as a co-activation here (the paper: count 0)."""
 
 ECHOMCP_RULE = replace(
-    ATAMAIA_RULE, name="echomcp", kind="linear", alpha=dict.fromkeys(SIGNALS, 0.1)
+    ATAMAIA_RULE,
+    name="echomcp",
+    kind="linear",
+    alpha={**dict.fromkeys(SIGNALS, 0.1), "similar": 0.0},
 )
 """EchoMCP, section 4.6: S ← min(1, S + 0.1) for every pair co-activated. It gives no strength for
 a new link; 0.5 is Atamaia's, and its "maximum in only 5 reinforcements" (section 5.2) needs it."""
@@ -275,17 +281,18 @@ def apply(
     rate = rule.alpha.get(signal)
     if rate is None:
         raise ValueError(f"the signal must be one of {', '.join(SIGNALS)}, got {signal!r}")
-    if state is None:
-        state = LinkState(0.0, 0, time, tick, 0, time // DAY_US, ())
     if credit == 0.0 or rate == 0.0:
-        return state
-    _, coactivations, last, last_tick, rejections, moved_day, moved = state
-    time = max(time, last)
-    tick = max(tick, last_tick)
+        return state or LinkState(0.0, 0, time, tick, 0, time // DAY_US, ())
+    before, coactivations, rejections = 0.0, 0, 0
+    moved: tuple[tuple[str, float], ...] = ()
+    if state is not None:
+        _, coactivations, last, last_tick, rejections, moved_day, quotas = state
+        time = max(time, last)
+        tick = max(tick, last_tick)
+        if time // DAY_US == moved_day:
+            moved = quotas
+        before = current(rule, state, time, tick)
     day = time // DAY_US
-    if day != moved_day:
-        moved = ()
-    before = current(rule, state, time, tick)
     after = _target(rule, before, credit, rate, coactivations == 0)
     if rule.cap_per_day is not None and not trusted and after != before:
         after, moved = _capped(before, after, rule.cap_per_day, moved, principal or "")

@@ -112,7 +112,13 @@ class Encoder:
     def derive(self, messages: Sequence[Message], *, now: datetime, counter: Embedder) -> Encoded:
         """As `encode`, for messages that are checked and cleaned already."""
         pieces = [_pieces(message.content, counter) for message in messages]
-        vectors, warnings = self._vectors([part.text for parts in pieces for part in parts])
+        vectors, warnings = self._vectors(
+            [
+                part.text if message.kind is Kind.GIST else statements(part.text)
+                for message, parts in zip(messages, pieces, strict=True)
+                for part in parts
+            ]
+        )
         recorded = to_micros(now)
         items = []
         at = 0
@@ -126,7 +132,7 @@ class Encoder:
         if self._embedder is None or not texts:
             return [None] * len(texts), ()
         try:
-            embedded = self._embedder.embed_passages([statements(text) for text in texts])
+            embedded = self._embedder.embed_passages(texts)
         except EmbeddingMismatchError:
             raise
         except (EmbeddingError, ConfigurationError) as exc:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from cofire.encoding.statements import statements
 from cofire.models import Embedder
 from cofire.store import Store
-from cofire.store.records import SpaceInfo
-from cofire.types import Progress
+from cofire.store.records import NewVector, SpaceInfo
+from cofire.types import Kind, Progress
 
 BATCH = 256
 """Texts embedded, and stored, at a time."""
@@ -26,8 +26,9 @@ def reembed_space(
     """Embed what has no vector of `embedder`, then make it the space's model; returns how many
     vectors were made. `progress` is told `done_before` more than that.
 
-    Texts for which the model gives nothing usable stay without a vector and are tried again the
-    next time. Raises EmbeddingError, ConfigurationError, StoreError.
+    Texts for which the model gives nothing usable, and those that change while they are embedded,
+    stay without a vector and are tried again the next time. Raises EmbeddingError,
+    ConfigurationError, StoreError.
     """
     made = add_vectors(store, space, embedder, done_before, progress)
     current = store.refreshed(space)
@@ -52,10 +53,15 @@ def add_vectors(
     name, dimension = embedder.name, embedder.dimension
     while rows := store.pending(space, name, dimension, limit=BATCH, after=after):
         after = rows[-1].number
-        embedded = embedder.embed_passages([statements(row.content) for row in rows])
+        embedded = embedder.embed_passages(
+            [
+                row.content if row.kind == Kind.GIST.value else statements(row.content)
+                for row in rows
+            ]
+        )
         stored = embedded.vectors.astype("<f2")
         pairs = [
-            (row.number, vector.tobytes())
+            NewVector(row.number, row.revision, vector.tobytes())
             for row, vector, good in zip(rows, stored, embedded.ok, strict=True)
             if good
         ]

@@ -12,13 +12,12 @@ from cofire.dynamics.arrays import F64
 from cofire.evaluation.arms import K
 from cofire.evaluation.benches import Bench
 from cofire.retrieval.features import TERMS
-from cofire.retrieval.profiles import COFIRE, CUTOFF
+from cofire.retrieval.profiles import CUTOFF, Profile
 from cofire.retrieval.ranking import LEAST
 
 BOOSTS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Tried for popularity, in units of score. The best by recall@10 on the very test questions is
 taken, so the arm stands better than it could in earnest."""
-_WEIGHTS = np.array([COFIRE.weights.get(term, 0.0) for term in TERMS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,7 @@ class Untaught:
 
     ids: NDArray[np.object_]
     scores: F64
+    cutoff: float | None = CUTOFF
 
     def returned(self) -> tuple[str, ...]:
         """What a recall returns: see `Profile.cutoff`."""
@@ -41,16 +41,19 @@ class Untaught:
         if not len(scores):
             return ()
         order = np.argsort(-scores, kind="stable")
-        near = int(np.count_nonzero(scores >= scores.max() - CUTOFF))
+        least = -np.inf if self.cutoff is None else scores.max() - self.cutoff
+        near = int(np.count_nonzero(scores >= least))
         return tuple(self.ids[order[: min(K, max(near, LEAST))]])
 
 
-def untaught(bench: Bench) -> list[Untaught]:
-    """Of every question of a conversation."""
+def untaught(bench: Bench, ground: Profile) -> list[Untaught]:
+    """Of every question of a conversation, by a profile that weighs terms."""
+    weights = np.array([ground.weights.get(term, 0.0) for term in TERMS])
     found = []
     for question in bench.asked():
-        ids, terms = bench.memory.candidates(question, profile=COFIRE, now=bench.now)
-        found.append(Untaught(np.array(ids, object), np.round(terms @ _WEIGHTS, 6)))
+        ids, terms = bench.memory.candidates(question, profile=ground, now=bench.now)
+        scores = np.round(terms @ weights, 6)
+        found.append(Untaught(np.array(ids, object), scores, ground.cutoff))
     return found
 
 

@@ -26,8 +26,6 @@ TRUSTED = "evaluation"
 ONE_USER = "one user"
 RETRIEVED = 10
 """Mere co-retrieval strengthens every pair of so many best."""
-DEEP = replace(COFIRE, name="cofire, everything", cutoff=None)
-"""Returns whatever is asked for, so that any memory may be cited."""
 CO_RETRIEVAL_RULE = replace(
     COFIRE_RULE,
     name="co-retrieval",
@@ -52,13 +50,19 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Pupil:
-    """A store to be taught; `size` is how many memories it has, `seed` that of its split."""
+    """A store to be taught; `size` is how many memories it has, `seed` that of its split, `ground`
+    how it recalls."""
 
     memory: Memory
     workings: Workings
     now: datetime
     size: int
     seed: int
+    ground: Profile = COFIRE
+
+    def recall(self, question: str) -> Recall:
+        """What an agent would see."""
+        return self.memory.recall(question, K, profile=self.ground, now=self.now)
 
 
 Teacher = Callable[[Pupil, Sequence[Lesson]], None]
@@ -74,8 +78,7 @@ def _cite(pupil: Pupil, recall: Recall, evidence: Sequence[str], by: str) -> Non
 def citable(pupil: Pupil, lessons: Sequence[Lesson], by: str = TRUSTED) -> None:
     """Feedback names the evidence among what was retrieved."""
     for lesson in lessons:
-        recall = pupil.memory.recall(lesson.question, K, now=pupil.now)
-        _cite(pupil, recall, lesson.evidence, by)
+        _cite(pupil, pupil.recall(lesson.question), lesson.evidence, by)
 
 
 def capped(pupil: Pupil, lessons: Sequence[Lesson]) -> None:
@@ -98,15 +101,16 @@ def shuffled(pupil: Pupil, lessons: Sequence[Lesson]) -> None:
 
 def _deep(pupil: Pupil, question: str, evidence: Sequence[str]) -> Recall:
     """An ordinary recall if it brings back all the evidence, else one that brings everything."""
-    recall = pupil.memory.recall(question, K, now=pupil.now)
+    recall = pupil.recall(question)
     if set(evidence) <= set(recall.ids):
         return recall
-    return pupil.memory.recall(question, pupil.size, profile=DEEP, now=pupil.now)
+    everything = replace(pupil.ground, name=f"{pupil.ground.name}, everything", cutoff=None)
+    return pupil.memory.recall(question, pupil.size, profile=everything, now=pupil.now)
 
 
 def co_retrieval(pupil: Pupil, lessons: Sequence[Lesson]) -> None:
     """No feedback: what is retrieved together is strengthened."""
-    _rehearse(pupil, lessons, COFIRE, CO_RETRIEVAL_RULE, RETRIEVED)
+    _rehearse(pupil, lessons, pupil.ground, CO_RETRIEVAL_RULE, RETRIEVED)
 
 
 def hela_mem(pupil: Pupil, lessons: Sequence[Lesson]) -> None:
@@ -142,21 +146,29 @@ def _rehearse(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """`teacher`: how it is taught; None: not at all. `profile`: how it is asked. `base`: the arm
-    that its differences are to, one that learned nothing. `adjusts` names an arm that changes the
+    """`teacher`: how it is taught; None: not at all. `profile`: how it is asked; None: by the
+    ground that learning builds on, `without` a mechanism of it. `base`: the arm that its
+    differences are to, one that learned nothing. `adjusts` names an arm that changes the
     untaught ranking instead of a store (see `adjusting`)."""
 
     name: str
     says: str
-    profile: Profile = COFIRE
+    profile: Profile | None = None
+    without: str | None = None
     teacher: Teacher | None = None
     base: str = "frozen"
     adjusts: bool = False
 
+    def asks(self, ground: Profile) -> Profile:
+        """How it is asked where learning builds on `ground`."""
+        if self.profile is not None:
+            return self.profile
+        return ground if self.without is None else ground.without(self.without)
+
 
 _ARMS = (
     Arm(name="frozen", says="learned nothing"),
-    Arm(name="cofire", says="the default; feedback names what it can cite", teacher=citable),
+    Arm(name="cofire", says="Cofire's rule; feedback names what it can cite", teacher=citable),
     Arm(name="one-principal", says="the same from one principal on one day", teacher=capped),
     Arm(name="all-evidence", says="feedback names all evidence, found or not",
         teacher=all_evidence),
@@ -164,9 +176,9 @@ _ARMS = (
     Arm(name="popularity", says="whatever was ever used is boosted", adjusts=True),
     Arm(name="co-retrieval", says="what is retrieved together is linked", teacher=co_retrieval),
     Arm(name="cues-off", says="taught as cofire, asked without cues", teacher=citable,
-        profile=COFIRE.without("cues")),
+        without="cues"),
     Arm(name="links-off", says="taught as cofire, asked without links", teacher=citable,
-        profile=COFIRE.without("associations")),
+        without="associations"),
     Arm(name="hela-mem-frozen", says="HeLa-Mem, learned nothing", profile=HELA_MEM,
         base="hela-mem-frozen"),
     Arm(name="hela-mem", says="HeLa-Mem's rule and profile", teacher=hela_mem, profile=HELA_MEM,

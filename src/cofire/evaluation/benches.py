@@ -19,6 +19,8 @@ from cofire.workings import Workings, open_workings
 SCORED = (1, 2, 3, 4)
 """Categories that have evidence to find; 5 asks for what the conversation does not hold."""
 IDENTITY = "evaluation"
+SLEEP_STEPS = ("gists", "words")
+"""Steps of consolidation that make memories easier to find without a language model."""
 
 
 @dataclass(slots=True)
@@ -43,16 +45,24 @@ class Bench:
 
 @contextmanager
 def remembered(
-    conversations: Sequence[Conversation], embedder: Embedder | str | None, told: Progress
+    conversations: Sequence[Conversation],
+    embedder: Embedder | str | None,
+    told: Progress,
+    *,
+    slept: bool = False,
 ) -> Iterator[list[Bench]]:
-    """A memory per conversation, for as long as the context lasts."""
+    """A memory per conversation, for as long as the context lasts; `slept`: consolidated once,
+    by the steps that help recall and need no language model (`SLEEP_STEPS`)."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cofire-")))
         benches = []
         for index, conversation in enumerate(conversations):
             workings = opened(folder / f"{index}.db", embedder)
             memory = stack.enter_context(Memory(workings))
-            benches.append(_bench(conversation, memory, workings))
+            bench = _bench(conversation, memory, workings)
+            if slept:
+                memory.consolidate(SLEEP_STEPS, now=bench.now)
+            benches.append(bench)
             told(index + 1, len(conversations))
         yield benches
 
@@ -63,11 +73,13 @@ def opened(path: Path, embedder: Embedder | str | None, trusted: Sequence[str] =
 
     name = embedder if isinstance(embedder, str) else None
     settings = load_settings(embedder=name).model_copy(update={"durability": "normal"})
-    return open_workings(
+    workings = open_workings(
         path, IDENTITY, None, (),
         tenant="default", create=True, vectors=True, redact=None, settings=settings,
         embedder=None if isinstance(embedder, str) else embedder, trusted=trusted,
     )  # fmt: skip
+    workings.log.teaching = False  # what is learned is what an arm teaches
+    return workings
 
 
 @contextmanager

@@ -58,12 +58,14 @@ class Tested:
 
 @dataclass(slots=True)
 class Course:
-    """One conversation: its frozen store, untaught rankings and orders of questions."""
+    """One conversation: its frozen store, the recall that learning builds on, untaught rankings by
+    it and orders of questions."""
 
     index: int
     bench: Bench
     store: Path
     embedder: Embedder | str | None
+    ground: Profile
     ranked: list[Untaught]
     orders: list[tuple[str, tuple[int, ...]]]
     split: Callable[[str, Sequence[int], float], Split]
@@ -86,7 +88,9 @@ class Course:
     def pupil(self, seed: int) -> Iterator[Pupil]:
         """A copy of the store to teach."""
         with copied(self.store, self.embedder, (TRUSTED,)) as (memory, workings):
-            yield Pupil(memory, workings, self.bench.now, len(self.bench.session_of), seed)
+            yield Pupil(
+                memory, workings, self.bench.now, len(self.bench.session_of), seed, self.ground
+            )
 
     def tested(self, split: Split, ranked: Mapping[int, Sequence[str]]) -> list[Tested]:
         """What the test questions brought back."""
@@ -117,7 +121,13 @@ class Course:
 
 
 def course_of(
-    index: int, bench: Bench, folder: Path, embedder: Embedder | str | None, splits: int
+    index: int,
+    bench: Bench,
+    folder: Path,
+    embedder: Embedder | str | None,
+    *,
+    splits: int,
+    ground: Profile,
 ) -> Course:
     """Copies the store into `folder` and ranks every question once. `splits` random orders of the
     questions and the chronological one."""
@@ -134,7 +144,8 @@ def course_of(
         bench=bench,
         store=store,
         embedder=embedder,
-        ranked=untaught(bench),
+        ground=ground,
+        ranked=untaught(bench, ground),
         orders=orders,
         split=lambda name, order, share: split_at(name, order, share, bench.evidence, vectors),
     )

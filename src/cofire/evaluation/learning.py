@@ -18,6 +18,7 @@ from cofire.evaluation.adjusting import BOOSTS, foreknown
 from cofire.evaluation.arms import ARMS, Arm, Pupil, Teacher, citable
 from cofire.evaluation.benches import remembered
 from cofire.evaluation.courses import Course, Tested, course_of
+from cofire.evaluation.grounds import ground_named
 from cofire.evaluation.splits import CHRONOLOGICAL, Split
 from cofire.evaluation.sweeps import Swept, sweep_cues, sweep_synapse
 from cofire.interchange.locomo import load
@@ -42,14 +43,16 @@ class Pair:
 
 @dataclass(slots=True, kw_only=True)
 class LearningResult:
-    """Everything measured. `tested` by arm; `curve` by share of the questions learned from, as
-    (taught, untaught) on the questions left; `sweeps` by what was varied."""
+    """Everything measured. `ground`: the recall that learning builds on. `tested` by arm; `curve`
+    by share of the questions learned from, as (taught, untaught) on the questions left; `sweeps`
+    by what was varied."""
 
     source: str
     corrected: bool
     conversations: int
     questions: int
     splits: int
+    ground: str = "cofire"
     dropped: int = 0
     boost: float = 0.0
     tested: dict[str, list[Tested]] = field(default_factory=dict)
@@ -63,17 +66,20 @@ def evaluate_learning(
     *,
     corrections: str | Path | None = None,
     arms: Sequence[str] = tuple(ARMS),
+    ground: str = "cofire",
     splits: int = 5,
     sweeps: bool = False,
     embedder: Embedder | str | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> LearningResult:
     """Measure learning on a LoCoMo file: random halves of the questions, `splits` times, and once
-    the earlier against the later half. The arms an arm's differences are to are always measured.
+    the earlier against the later half. Learning builds on the recall named `ground`
+    (`grounds.GROUNDS`). The arms an arm's differences are to are always measured.
 
-    Raises NotFoundError, FormatError, InputError (an arm that does not exist, no question).
+    Raises NotFoundError, FormatError, InputError (an arm or ground that does not exist, no
+    question).
     """
-    chosen = _chosen(arms)
+    chosen, profile = _chosen(arms), ground_named(ground).profile
     conversations, _ = load(path, corrections=corrections)
     stage = progress or (lambda _: lambda done, total: None)
     result = LearningResult(
@@ -82,6 +88,7 @@ def evaluate_learning(
         conversations=len(conversations),
         questions=0,
         splits=splits,
+        ground=ground,
     )
     with (
         remembered(conversations, embedder, stage("remembering")) as benches,
@@ -91,7 +98,9 @@ def evaluate_learning(
         courses = []
         for index, bench in enumerate(benches):
             if bench.questions:
-                courses.append(course_of(index, bench, Path(folder), embedder, splits))
+                courses.append(
+                    course_of(index, bench, Path(folder), embedder, splits=splits, ground=profile)
+                )
             told(index + 1, len(benches))
         result.questions = sum(len(course.bench.questions) for course in courses)
         if not result.questions:
@@ -194,12 +203,14 @@ def _teach_and_ask(
 ) -> None:
     if teacher is None:
         for arm in arms:
-            result.tested[arm.name] += course.asked(split, course.bench.memory, arm.profile)
+            result.tested[arm.name] += course.asked(
+                split, course.bench.memory, arm.asks(course.ground)
+            )
         return
     with course.pupil(seed) as pupil:
         teacher(pupil, course.lessons(split.train))
         for arm in arms:
-            result.tested[arm.name] += course.asked(split, pupil.memory, arm.profile)
+            result.tested[arm.name] += course.asked(split, pupil.memory, arm.asks(course.ground))
         if arms[0].name == "cofire":
             result.pairs += _pairs(course, split, pupil)
 
@@ -239,9 +250,7 @@ def _draw_curve(result: LearningResult, course: Course) -> None:
                 taught = len(split.train)
                 frozen = {question: course.ranked[question].returned() for question in split.test}
                 before = course.tested(split, frozen)
-                after = (
-                    course.asked(split, pupil.memory, ARMS["cofire"].profile) if taught else before
-                )
+                after = course.asked(split, pupil.memory, course.ground) if taught else before
                 known = result.curve.setdefault(share, ([], []))
                 known[0].extend(after)
                 known[1].extend(before)

@@ -55,6 +55,7 @@ def learning_figures(result: LearningResult) -> dict[str, Any]:
         "conversations": result.conversations,
         "questions": result.questions,
         "splits": result.splits,
+        "ground": result.ground,
         "near_identical_dropped": result.dropped,
         "popularity_boost": result.boost,
         "ks": list(KS),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cofire.evaluation.grounds import ground_named
+
 BLOCKS = (
     "all",
     "single evidence",
@@ -28,6 +30,8 @@ def render_learning(figures: Figures) -> str:
         f"{figures['splits']} random halves and the earlier half against the later one; "
         f"{figures['near_identical_dropped']} test questions near-identical",
         "to a training question left out. No language model.",
+        f"Learning builds on the recall {figures['ground']!r}: "
+        f"{ground_named(figures['ground']).says}.",
         "",
         "First row of a table: evidence recall@k, %, of a memory that learned nothing. Below: what",
         "each way of learning adds, in points, with the 95 % interval of a paired bootstrap over",

@@ -75,6 +75,7 @@ def evaluate_locomo(
     ks: Sequence[int] = KS,
     ablations: bool = True,
     cross_validate: bool = False,
+    slept: bool = False,
     embedder: Embedder | str | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> Result:
@@ -82,7 +83,8 @@ def evaluate_locomo(
 
     `ablations` adds the first profile with each mechanism switched off in turn;
     `cross_validate` adds it with every tunable constant chosen without the conversation that is
-    scored. `progress` makes a reporter for a named stage.
+    scored. `slept`: every memory was consolidated, without a language model. `progress` makes a
+    reporter for a named stage.
 
     Raises NotFoundError, FormatError, InputError (a profile that does not exist, no question).
     """
@@ -91,7 +93,8 @@ def evaluate_locomo(
     wanted = tuple(sorted(set(ks)))
     result = Result(source=str(path), corrected=corrections is not None, ks=wanted, report=report)
     stage = progress or (lambda _: lambda done, total: None)
-    with remembered(conversations, embedder, stage("remembering")) as benches:
+    told_of = stage("remembering")
+    with remembered(conversations, embedder, told_of, slept=slept) as benches:
         result.questions = sum(len(bench.questions) for bench in benches)
         every = sum(len(conversation.questions) for conversation in conversations)
         result.left_out = every - result.questions

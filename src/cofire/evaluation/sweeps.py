@@ -13,7 +13,7 @@ from cofire.evaluation.benches import Bench
 from cofire.evaluation.courses import Course
 from cofire.evaluation.metrics import at_k, mean
 from cofire.evaluation.splits import CHRONOLOGICAL
-from cofire.retrieval.profiles import COFIRE, Profile, profile_of
+from cofire.retrieval.profiles import Profile, profile_of
 from cofire.retrieval.recipes import SYNAPSE_RECIPE, SynapseRecipe
 from cofire.types import Progress
 
@@ -89,20 +89,20 @@ def _with(constants: Any, name: str, value: float) -> Any:
     return replace(constants, **{name: value})
 
 
-def cue_points() -> Iterator[Point]:
-    """What Cofire's own learning goes by."""
+def cue_points(ground: Profile) -> Iterator[Point]:
+    """What Cofire's own learning goes by, on top of a ground."""
     for term, values in (("cue", (0.0, 0.2, 0.4, 0.8, 1.0)),
                          ("association", (0.0, 0.5, 1.0, 2.0, 4.0))):  # fmt: skip
-        for value in sorted({*values, COFIRE.weights[term]}):
-            weights = MappingProxyType({**COFIRE.weights, term: value})
-            default = value == COFIRE.weights[term]
-            yield f"weight of {term}", f"{value:g}", default, replace(COFIRE, weights=weights)
+        for value in sorted({*values, ground.weights[term]}):
+            weights = MappingProxyType({**ground.weights, term: value})
+            default = value == ground.weights[term]
+            yield f"weight of {term}", f"{value:g}", default, replace(ground, weights=weights)
     for name, tried in (("threshold", (1.0, 1.5, 2.0, 2.5, 3.0)),
                          ("steepness", (1.0, 2.0, 3.0, 5.0))):  # fmt: skip
-        for value in sorted({*tried, getattr(COFIRE.cues, name)}):
-            cues = _with(COFIRE.cues, name, value)
-            default = value == getattr(COFIRE.cues, name)
-            yield f"{name} of cues", f"{value:g}", default, replace(COFIRE, cues=cues)
+        for value in sorted({*tried, getattr(ground.cues, name)}):
+            cues = _with(ground.cues, name, value)
+            default = value == getattr(ground.cues, name)
+            yield f"{name} of cues", f"{value:g}", default, replace(ground, cues=cues)
 
 
 def sweep_synapse(benches: Sequence[Bench], told: Progress) -> list[Swept]:
@@ -151,7 +151,7 @@ def _means(outcomes: Sequence[Outcome]) -> tuple[float, ...]:
 
 def sweep_cues(courses: Sequence[Course], told: Progress) -> list[Swept]:
     """Every point on the test questions of `SPLITS` halves, of memories taught the others."""
-    points = list(cue_points())
+    points = list(cue_points(courses[0].ground))
     outcomes: list[list[Outcome]] = [[] for _ in points]
     jobs = [
         (course, course.split(name, order, 0.5))

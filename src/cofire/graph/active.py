@@ -25,6 +25,7 @@ from cofire.dynamics.scoring import (
 from cofire.graph.rows import NEVER, NOBODY
 from cofire.graph.snapshot import Snapshot
 from cofire.graph.vectors import DenseView, as_unit
+from cofire.store.records import DERIVED_SIGNAL
 
 BM25 = Bm25()
 CHAINED_ROWS = 2_500
@@ -253,6 +254,33 @@ class ActiveGraph(Snapshot):
             found = int(expires.min()) if len(expires) else NEVER
             self._cache["first_expiry"] = found
         return found
+
+    @property
+    def first_end(self) -> int:
+        """The earliest `valid_to` of any row, `rows.NEVER` if there is none; kept with the
+        snapshot."""
+        found: int | None = self._cache.get("first_end")
+        if found is None:
+            ends = self.table["valid_to"]
+            found = self._cache["first_end"] = int(ends.min()) if len(ends) else NEVER
+        return found
+
+    @property
+    def derived(self) -> Bool:
+        """Mask of rows that consolidation derived, dead ones included; kept with the snapshot. Do
+        not write to it."""
+        mask: Bool | None = self._cache.get("derived")
+        if mask is None:
+            mask = (self.table["signals"] & np.uint32(DERIVED_SIGNAL)) != 0
+            self._cache["derived"] = mask
+            self._cache["has_derived"] = bool(mask.any())
+        return mask
+
+    @property
+    def has_derived(self) -> bool:
+        """Whether there is any derived row; kept with the snapshot."""
+        known: bool | None = self._cache.get("has_derived")
+        return bool(self.derived.any()) if known is None else known
 
     def concept_rows(self, concept: int) -> I32:
         """Live rows with a hashed concept."""

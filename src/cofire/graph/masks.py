@@ -18,6 +18,11 @@ class RowFilter:
     those). `all_of`: facet hashes that must all be there (tags, metadata). `kinds`,
     `without_kinds`: kind codes. `since` ≤ time < `until` and `now`: microseconds since 1970 UTC;
     a row whose expiry is at or before `now` is out.
+
+    `derived`: None: whatever it is; True: only what consolidation derived; False: only the rest.
+    `holds_at`: what had ceased to hold by then is out; with `as_of` also what did not hold yet or
+    had not been said yet. `known_at`: only what had been recorded by then, and what ended then or
+    later by what is recorded now: `reopened` are numbers of rows whose end was not known then.
     """
 
     any_of: tuple[tuple[int, ...], ...] = ()
@@ -27,6 +32,11 @@ class RowFilter:
     since: int | None = None
     until: int | None = None
     now: int | None = None
+    derived: bool | None = None
+    holds_at: int | None = None
+    as_of: int | None = None
+    known_at: int | None = None
+    reopened: tuple[int, ...] = ()
 
 
 def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
@@ -42,6 +52,9 @@ def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
         masks.append(graph.column("time") < wanted.until)
     if wanted.now is not None and graph.first_expiry <= wanted.now:
         masks.append(graph.column("expires") > wanted.now)
+    if wanted.derived is not None and (wanted.derived or graph.has_derived):
+        masks.append(graph.derived if wanted.derived else ~graph.derived)
+    masks += _in_time(graph, wanted)
     masks += [graph.facets.any_of(group, graph.size) for group in wanted.any_of]
     masks += [graph.facets.any_of((facet,), graph.size) for facet in wanted.all_of]
     if not masks:
@@ -52,6 +65,24 @@ def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
     for mask in masks[2:]:
         result &= mask
     return result
+
+
+def _in_time(graph: ActiveGraph, wanted: RowFilter) -> list[Bool]:
+    """What holds, and what was known, at the moments asked for."""
+    masks: list[Bool] = []
+    if wanted.holds_at is not None and graph.first_end <= wanted.holds_at:
+        held = graph.column("valid_to") > wanted.holds_at
+        for number in wanted.reopened:
+            row = graph.row(number)
+            if row >= 0:
+                held[row] = True
+        masks.append(held)
+    if wanted.as_of is not None:
+        begun = graph.column("valid_from") <= wanted.as_of
+        masks.append(begun & (graph.column("time") <= wanted.as_of))
+    if wanted.known_at is not None:
+        masks.append(graph.column("recorded") <= wanted.known_at)
+    return masks
 
 
 def _kind_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool:

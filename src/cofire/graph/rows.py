@@ -2,7 +2,7 @@
 
 Rows are plain tuples in this order (the store's `GraphRow`): number, uid, revision, parent, kind,
 speaker, session, time, event_start, event_end, expires, importance, pinned, signals, length,
-terms, concepts, facets, vector.
+terms, concepts, facets, vector, valid_from, valid_to, recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from cofire.graph.vectors import usable_rows
 NO_TIME = np.iinfo(np.int64).min
 """`event_start`, `event_end` of a row that tells of no event."""
 NEVER = np.iinfo(np.int64).max
-"""`expires` of a row that does not expire."""
+"""`expires` of a row that does not expire, `valid_to` of one that holds without end."""
+ALWAYS = np.iinfo(np.int64).min
+"""`valid_from` of a row that holds without beginning."""
 NOBODY = -1
 """`speaker`, `session` of a row that has none."""
 
@@ -41,6 +43,9 @@ COLUMNS: Layout = {
     "event_start": (np.int64, ()),
     "event_end": (np.int64, ()),
     "expires": (np.int64, ()),
+    "valid_from": (np.int64, ()),
+    "valid_to": (np.int64, ()),
+    "recorded": (np.int64, ()),
     "importance": (np.uint8, ()),
     "pinned": (np.bool_, ()),
     "signals": (np.uint32, ()),
@@ -144,6 +149,7 @@ def read_batch(
     (
         number, uid, _, parent, kind, speaker, session, time, event_start, event_end, expires,
         importance, pinned, signals, length, terms, concepts, facets, vector,
+        valid_from, valid_to, recorded,
     ) = zip(*rows, strict=True)  # fmt: skip
     count = len(number)
     numbers = np.array(number, np.int32)
@@ -161,6 +167,9 @@ def read_batch(
         "event_start": _with_default(event_start, NO_TIME),
         "event_end": _with_default(event_end, NO_TIME),
         "expires": _with_default(expires, NEVER),
+        "valid_from": _with_default(valid_from, ALWAYS),
+        "valid_to": _with_default(valid_to, NEVER),
+        "recorded": np.array(recorded, np.int64),
         "importance": np.array(importance, np.uint8),
         "pinned": np.array(pinned, np.bool_),
         "signals": np.array(signals, np.uint32),

@@ -34,7 +34,7 @@ from cofire.graph.rows import Interned
 from cofire.graph.table import NumberMap, Table
 from cofire.graph.vectors import Projection
 
-FORMAT = 2
+FORMAT = 3
 """Raised with every change of layout or meaning; files of other formats are ignored."""
 
 _MAGIC = b"COFIREAG"

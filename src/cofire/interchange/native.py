@@ -1,13 +1,15 @@
 """Cofire's own export: complete, versioned, one JSON object a line, in UTF-8.
 
-    {"type":"header","format":"cofire","version":1,"created":"2026-01-01T00:00:00Z"}
+    {"type":"header","format":"cofire","version":2,"created":"2026-01-01T00:00:00Z"}
     {"type":"space","tenant":"default","identity":"default","model":"…","dimension":384}
     {"type":"item","number":1,"uid":"…","kind":"episode","content":"…",…,"vector":"…"}
-    {"type":"version",…}  {"type":"link",…}  {"type":"recall",…}  {"type":"event",…}
+    {"type":"version",…}  {"type":"derived",…}  {"type":"link",…}
+    {"type":"recall",…}  {"type":"event",…}  {"type":"step",…}
     {"type":"footer","counts":{"space":1,"item":1,…},"sha256":"…"}
 
 A `space` line says where the records after it belong. Items come by number, each followed by its
-former versions; then links, recalls, events. Numbers are counted anew from 1 in each space of
+former versions; then how derived items were made, links, recalls, events, and how far each step of
+consolidation has come. Numbers are counted anew from 1 in each space of
 the file (an item, then its segments), so that an import that is exported again has the same
 lines. Fields with their default are left out. The footer's hash is over every byte before it;
 without a footer the file was cut off.
@@ -19,24 +21,33 @@ import hashlib
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from cofire.consolidation.cursors import EVENT_STEPS
 from cofire.encoding.timestamps import format_time
 from cofire.interchange import native_records as records
 from cofire.interchange.files import existing
 from cofire.interchange.native_reader import VERSION, Reader
-from cofire.interchange.native_records import Record, StoredItem, StoredSegment, StoredSpace
+from cofire.interchange.native_records import (
+    Record,
+    StoredItem,
+    StoredSegment,
+    StoredSpace,
+    StoredStep,
+)
 from cofire.store.records import (
+    DerivedFields,
     EventRecord,
     ItemRow,
     LinkRow,
     RecallRecord,
     SpaceInfo,
+    StepRow,
     VersionRow,
 )
 from cofire.types import Progress
@@ -77,20 +88,37 @@ class Writer:
         self._numbers = _Numbers()
         self._record(records.space_to_json(space))
 
-    def item(self, item: StoredItem) -> None:
-        """Write an item and its segments; it must come before what refers to it."""
+    def item(self, item: StoredItem) -> int:
+        """Write an item and its segments; it must come before what refers to it. Returns its number
+        in the file."""
         number = self._numbers.add(item.row.number)
         segments = tuple(
             replace(segment, number=self._numbers.add(segment.number)) for segment in item.segments
         )
         renumbered = replace(item, row=item.row._replace(number=number), segments=segments)
         self._record(records.item_to_json(renumbered))
+        return number
 
     def version(self, row: VersionRow) -> None:
         """Write a former text of an item."""
         number = self._numbers.get(row.number)
         if number:
             self._record(records.version_to_json(row._replace(number=number)))
+
+    def derived(self, row: DerivedFields) -> None:
+        """Write how a derived item was made."""
+        number = self._numbers.get(row.number)
+        sources = tuple(
+            source._replace(number=number, source=self._numbers.get(source.source))
+            for source in row.sources
+            if self._numbers.get(source.source)
+        )
+        if number:
+            self._record(records.derived_to_json(row._replace(number=number, sources=sources)))
+
+    def step(self, step: StoredStep) -> None:
+        """Write how far a step had come, in the numbers of the file."""
+        self._record(records.step_to_json(step))
 
     def link(self, row: LinkRow) -> None:
         """Write a link between two items or segments."""
@@ -101,7 +129,7 @@ class Writer:
     def recall(self, record: RecallRecord) -> None:
         """Write a recall record."""
         hits = tuple(
-            hit._replace(number=self._numbers.get(hit.number))
+            hit._replace(number=self._numbers.get(hit.number), via=self._numbers.get(hit.via))
             for hit in record.hits
             if self._numbers.get(hit.number)
         )
@@ -114,7 +142,13 @@ class Writer:
             for number, credit in record.items
             if self._numbers.get(number)
         )
-        self._record(records.event_to_json(replace(record, items=items)))
+        via = tuple(
+            (self._numbers.get(number), self._numbers.get(origin))
+            for number, origin in record.via
+            if self._numbers.get(number) and self._numbers.get(origin)
+        )
+        cue = None if record.cue is None else self._numbers.get(record.cue) or None
+        self._record(records.event_to_json(replace(record, items=items, via=via, cue=cue)))
 
     def close(self) -> Mapping[str, int]:
         """Write the footer; returns how many records of each type there are."""
@@ -165,27 +199,73 @@ def export_space(
     segments = _segments(store, space, last) if counts.segments else {}
     writer.space(
         StoredSpace(
-            ref=space.ref, model=counts.model, dimension=counts.dimension, settings=space.settings
+            ref=space.ref,
+            model=counts.model,
+            dimension=counts.dimension,
+            settings=store.refreshed(space).settings,
         )
     )
+    ledger = _Ledger(store.steps(space).values())
     versions = store.iterate_versions(space, last=last)
     version = next(versions, None)
     done = 0
     for page in _pages(store.iterate_items(space, last=last)):
         for item in _with_vectors(store, space, page, segments):
-            writer.item(item)
+            ledger.item(item.row.number, writer.item(item))
             while version is not None and version.number <= item.row.number:
                 writer.version(version)
                 version = next(versions, None)
         done += len(page)
         if progress is not None:
             progress(done, counts.items)
+    for row in store.iterate_derived(space, last=last):
+        writer.derived(row)
     for link in store.iterate_links(space, last=last):
         writer.link(link)
     for recall in store.iterate_recalls(space):
         writer.recall(recall)
     for event in store.iterate_events(space):
         writer.event(event)
+        ledger.event(event.seq)
+    for step in ledger.steps():
+        writer.step(step)
+
+
+class _Ledger:
+    """The rows of a space's ledger, on their way from the store's numbers to those of the file."""
+
+    def __init__(self, rows: Iterable[StepRow]) -> None:
+        self._rows = sorted(rows)
+        self._first = dict.fromkeys((row.name for row in self._rows), 0)
+        self._last = dict(self._first)
+        self._events = dict(self._first)
+
+    def item(self, number: int, written: int) -> None:
+        """An item was written; they come by number."""
+        for row in self._rows:
+            if row.name in EVENT_STEPS:
+                continue
+            if number <= row.seq:
+                self._last[row.name] = written
+            if row.revision and number >= row.revision and not self._first[row.name]:
+                self._first[row.name] = written
+
+    def event(self, seq: int) -> None:
+        """An event was written; they come by their numbers."""
+        for row in self._rows:
+            if row.name in EVENT_STEPS and seq <= row.seq:
+                self._events[row.name] += 1
+
+    def steps(self) -> Iterator[StoredStep]:
+        for row in self._rows:
+            yield StoredStep(
+                name=row.name,
+                time=row.time,
+                period=row.period,
+                first=self._first[row.name],
+                last=self._last[row.name],
+                events=self._events[row.name],
+            )
 
 
 def _segments(store: Store, space: SpaceInfo, last: int) -> dict[int, list[StoredSegment]]:

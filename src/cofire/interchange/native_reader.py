@@ -15,11 +15,19 @@ import numpy as np
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import FormatError, InputError
 from cofire.interchange import native_records as records
-from cofire.interchange.native_records import Record, StoredItem, StoredSegment, StoredSpace
-from cofire.store.records import EventRecord, LinkRow, RecallRecord, VersionRow
+from cofire.interchange.native_records import (
+    Record,
+    StoredItem,
+    StoredSegment,
+    StoredSpace,
+    StoredStep,
+)
+from cofire.store.records import DerivedFields, EventRecord, LinkRow, RecallRecord, VersionRow
 
-VERSION = 1
-"""Of the format."""
+VERSION = 2
+"""Of the format that is written."""
+READABLE = (1, 2)
+"""Version 1 knew nothing of consolidation."""
 
 
 class _Part(NamedTuple):
@@ -43,6 +51,8 @@ class Reader:
         self._version = (0, 0)
         self._uids = bytearray()
         self._pairs = array("Q")
+        self._derived = 0
+        self._steps: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.created: datetime = _EPOCH
 
@@ -72,10 +82,11 @@ class Reader:
         value = self._object(line) if line.strip() else {}
         if value.get("type") != "header" or value.get("format") != "cofire":
             raise FormatError(f"{self._name} is no Cofire export: it does not begin with a header")
-        if value.get("version") != VERSION:
+        if value.get("version") not in READABLE:
             raise FormatError(
                 f"{self._name} has version {str(value.get('version'))[:20]} of the export format; "
-                f"this Cofire reads version {VERSION}. Use the version of Cofire that wrote it"
+                f"this Cofire reads versions up to {VERSION}. Use the version of Cofire that wrote "
+                "it"
             )
         try:
             self.created, _ = parse_time(value.get("created", ""))
@@ -109,6 +120,8 @@ class Reader:
             self._nothing_twice()
             self._items = 0
             self._version = (0, 0)
+            self._derived = 0
+            self._steps = set()
             self._space = record
             return
         if self._space is None:
@@ -122,20 +135,41 @@ class Reader:
                 if (record.number, record.version) <= self._version:
                     raise FormatError(f"version {record.version} of item {record.number} is late")
                 self._version = (record.number, record.version)
+            case DerivedFields():
+                named = self._made(record)
+            case StoredStep():
+                named = self._cursor(record)
             case LinkRow():
                 named = [record.source, record.target]
                 if record.source == record.target:
                     raise FormatError(f"item {record.source} is linked to itself")
                 self._pairs.append((record.source << 32 | record.target) % 2**64)
             case RecallRecord():
-                named = [hit.number for hit in record.hits]
-                if len(set(named)) < len(named):
-                    raise FormatError("a recall names an item twice")
+                named = _hits(record)
             case EventRecord():
                 named = [number for number, _ in record.items]
         wrong = [number for number in named if not 1 <= number <= self._items]
         if wrong:
             raise FormatError(f"item {wrong[0]} is named but not there")
+
+    def _made(self, row: DerivedFields) -> list[int]:
+        """The numbers that a derived item names."""
+        if row.number <= self._derived:
+            raise FormatError(f"what item {row.number} was derived from is late")
+        self._derived = row.number
+        places = [(source.source, source.start) for source in row.sources]
+        if len(set(places)) < len(places) or any(place[0] == row.number for place in places):
+            raise FormatError(f"item {row.number} rests on itself, or twice on the same")
+        if any(source.start > source.end for source in row.sources):
+            raise FormatError(f"item {row.number} rests on what ends before it begins")
+        return [row.number, *(place[0] for place in places)]
+
+    def _cursor(self, step: StoredStep) -> list[int]:
+        """The numbers that a step names."""
+        if step.name in self._steps:
+            raise FormatError(f"the step {step.name!r} is there twice")
+        self._steps.add(step.name)
+        return [number for number in (step.first, step.last) if number]
 
     def _item(self, item: StoredItem, dimension: int | None) -> None:
         whole = _Part(item.row.number, item.row.uid, item.vector)
@@ -166,6 +200,13 @@ class Reader:
 
     def _wrong(self, reason: str) -> FormatError:
         return FormatError(f"{self._name}, line {self._number}: {reason}")
+
+
+def _hits(record: RecallRecord) -> list[int]:
+    named = [hit.number for hit in record.hits]
+    if len(set(named)) < len(named):
+        raise FormatError("a recall names an item twice")
+    return named
 
 
 def _no_constant(constant: str) -> None:

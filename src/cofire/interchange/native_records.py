@@ -26,17 +26,22 @@ from cofire.store.recording import check_evidence
 from cofire.store.records import (
     KIND_CODES,
     LINK_CODES,
+    STATE_CODES,
+    DerivedFields,
     EventRecord,
     EventTimeRow,
     ItemRow,
     LinkRow,
     RecallHit,
     RecallRecord,
+    SourceRow,
     VersionRow,
 )
 from cofire.types import INTERNAL_KINDS, SpaceRef, from_micros
 
 Json = dict[str, Any]
+MAX_STEP = 40
+"""Characters of the name of a step."""
 _DAY = 24 * 60
 
 
@@ -73,7 +78,30 @@ class StoredSpace:
     settings: Mapping[str, Any]
 
 
-Record = StoredSpace | StoredItem | VersionRow | LinkRow | RecallRecord | EventRecord
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredStep:
+    """How far a step of consolidation had come: the last `period` it was applied in (-1: none),
+    at `time` (µs), and what it had seen, as numbers of items of the file (`first`, `last`; 0: none)
+    or as a number of `events`."""
+
+    name: str
+    time: int
+    period: int = -1
+    first: int = 0
+    last: int = 0
+    events: int = 0
+
+
+Record = (
+    StoredSpace
+    | StoredItem
+    | VersionRow
+    | DerivedFields
+    | LinkRow
+    | RecallRecord
+    | EventRecord
+    | StoredStep
+)
 
 
 def space_to_json(space: StoredSpace) -> Json:
@@ -154,6 +182,43 @@ def version_to_json(row: VersionRow) -> Json:
         content=row.content,
         title=row.title,
         replaced=_iso(row.replaced),
+    )
+
+
+def derived_to_json(row: DerivedFields) -> Json:
+    return _compact(
+        type="derived",
+        number=row.number,
+        maker=row.maker,
+        prompt=row.prompt,
+        state=row.state,
+        subject=row.subject or None,
+        slot=row.slot,
+        value=row.value,
+        single=row.single or None,
+        reasons=list(row.reasons) or None,
+        closed=_iso(row.closed),
+        sources=[
+            _compact(
+                number=source.source,
+                version=source.version or None,
+                start=source.start or None,
+                end=source.end or None,
+            )
+            for source in row.sources
+        ],
+    )
+
+
+def step_to_json(step: StoredStep) -> Json:
+    return _compact(
+        type="step",
+        name=step.name,
+        time=_iso(step.time),
+        period=None if step.period < 0 else step.period,
+        first=step.first or None,
+        last=step.last or None,
+        events=step.events or None,
     )
 
 
@@ -352,6 +417,47 @@ def _version(fields: Fields) -> VersionRow:
     )
 
 
+def _derived(fields: Fields) -> DerivedFields:
+    number = fields.natural("number")
+    return DerivedFields(
+        number=number,
+        maker=fields.name("maker", MAX_NAME),
+        prompt=_label(fields, "prompt"),
+        state=fields.choice("state", STATE_CODES),
+        subject=fields.maybe("subject", fields.text) or "",
+        slot=fields.maybe("slot", fields.text),
+        value=fields.maybe("value", fields.text),
+        single=fields.flag("single"),
+        reasons=fields.maybe("reasons", fields.texts) or (),
+        closed=fields.maybe("closed", fields.moment),
+        sources=tuple(_source(number, part) for part in fields.parts("sources")),
+    )
+
+
+def _source(number: int, fields: Fields) -> SourceRow:
+    source = SourceRow(
+        number=number,
+        source=fields.natural("number"),
+        version=fields.maybe("version", fields.natural) or 0,
+        start=fields.maybe("start", fields.natural) or 0,
+        end=fields.maybe("end", fields.natural) or 0,
+    )
+    fields.nothing_left()
+    return source
+
+
+def _step(fields: Fields) -> StoredStep:
+    period = fields.maybe("period", fields.natural)
+    return StoredStep(
+        name=fields.name("name", MAX_STEP),
+        time=fields.moment("time"),
+        period=-1 if period is None else period,
+        first=fields.maybe("first", fields.natural) or 0,
+        last=fields.maybe("last", fields.natural) or 0,
+        events=fields.maybe("events", fields.natural) or 0,
+    )
+
+
 def _link(fields: Fields) -> LinkRow:
     return LinkRow(
         source=fields.natural("source"),
@@ -421,6 +527,8 @@ _READERS: dict[str, Callable[[Fields], Record]] = {
     "space": _space,
     "item": _item,
     "version": _version,
+    "derived": _derived,
+    "step": _step,
     "link": _link,
     "recall": _recall,
     "event": _event,

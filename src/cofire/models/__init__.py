@@ -1,15 +1,26 @@
-"""Embedding models behind one seam; `make_embedder` alone knows the concrete classes."""
+"""Models behind two seams, one to embed and one to generate; `make_embedder` and `make_generator`
+alone know the concrete classes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cofire.models.embedder import Embedded, Embedder, Vector
+from cofire.models.generator import Generated, Generation, Generator
 
 if TYPE_CHECKING:
     from cofire.settings import Settings
 
-__all__ = ["Embedded", "Embedder", "Vector", "make_embedder"]
+__all__ = [
+    "Embedded",
+    "Embedder",
+    "Generated",
+    "Generation",
+    "Generator",
+    "Vector",
+    "make_embedder",
+    "make_generator",
+]
 
 
 def make_embedder(settings: Settings, stored: tuple[str, int] | None = None) -> Embedder:
@@ -27,6 +38,31 @@ def make_embedder(settings: Settings, stored: tuple[str, int] | None = None) -> 
         if name in {"embedder", "threads"} or name.startswith("embedding_")
     )
     return SharedEmbedder((*choice, stored), lambda: _cached(settings, stored))
+
+
+def make_generator(settings: Settings, spec: str | None = None) -> Generator | None:
+    """The language model that the settings choose, or that `spec` ("none", "openai:MODEL") names in
+    their place; None where there is to be none. Nothing is asked yet.
+
+    Raises ConfigurationError where `spec` cannot be used with the settings.
+    """
+    from cofire.settings import with_generator
+
+    settings = settings if spec is None else with_generator(settings, spec)
+    choice, _, model = settings.generator.partition(":")
+    if choice != "openai":
+        return None
+    from cofire.models.openai_generator import OpenAIGenerator
+
+    key = settings.generator_api_key
+    return OpenAIGenerator(
+        model,
+        base_url=settings.generator_base_url,
+        api_key=key.get_secret_value() if key is not None else None,
+        timeout=settings.generator_timeout,
+        retries=settings.generator_retries,
+        max_tokens=settings.generator_max_tokens,
+    )
 
 
 def _cached(settings: Settings, stored: tuple[str, int] | None) -> Embedder:

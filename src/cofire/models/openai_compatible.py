@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-import email.utils
 import hashlib
 import json
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
+from cofire.errors import EmbeddingError, EmbeddingMismatchError
 from cofire.models.embedder import Embedded, Vector, normalised
-from cofire.models.forking import renew_after_fork
+from cofire.models.openai_endpoint import Attempts, Endpoint, RefusedError, UnansweredError
 from cofire.models.wordpiece import WordPieces
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
+    from openai import OpenAI
 
 ATTEMPTS = 2
 PAUSE = 0.5
@@ -45,11 +43,7 @@ KNOWN_DIMENSIONS = {
 SHORTENABLE = "text-embedding-3"
 """Models of this prefix take the parameter `dimensions`; many other servers refuse it."""
 
-_TOO_LONG = re.compile(r"too (long|large|many tokens)|context|maximum|max_|length|exceed", re.I)
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-_abandoned: list[object] = []
-"""Clients inherited over a fork: closing one would end connections that the parent uses."""
 
 
 class _TooLongError(Exception):
@@ -87,24 +81,26 @@ class OpenAICompatible:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
         self._asked_dimension = dimension
         self._dimension = dimension or KNOWN_DIMENSIONS.get(model)
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
-        self._timeout = timeout
         self._batch = batch
         self._encoding = encoding
-        self._sleep = sleep
         self._pieces = WordPieces()
-        self._client: OpenAI | None = None
-        self._lock = threading.Lock()
+        self._endpoint = Endpoint(
+            f"The embedding model {model!r}",
+            base_url=base_url,
+            api_key=api_key,
+            key_setting="COFIRE_EMBEDDING_API_KEY",
+            timeout=timeout,
+            attempts=Attempts(most=ATTEMPTS, first=PAUSE, longest=LONGEST_PAUSE),
+            sleep=sleep,
+        )
         self.max_tokens = max_tokens
         self._from_store = False
         if self._dimension is None and stored is not None and self._named(stored[1]) == stored[0]:
             self._dimension = stored[1]
             self._from_store = True
-        renew_after_fork(self)
 
     @property
     def name(self) -> str:
@@ -142,20 +138,11 @@ class OpenAICompatible:
         self._pieces.clear()
 
     def close(self) -> None:
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-            self._client = None
-
-    def renew_after_fork(self) -> None:
-        self._lock = threading.Lock()
-        if self._client is not None:
-            _abandoned.append(self._client)
-            self._client = None
+        self._endpoint.close()
 
     @property
     def _where(self) -> str:
-        return f"The embedding model {self._model!r} at {self._base_url}"
+        return self._endpoint.where
 
     def _prepared(self, kind: str, text: str) -> str:
         """The text to send: valid Unicode, cut to `max_tokens`, prefixed; "" if it is blank."""
@@ -242,87 +229,23 @@ class OpenAICompatible:
 
     def _post(self, texts: list[str]) -> bytes:
         """The body of the server's answer."""
-        import openai
-
         request: dict[str, Any] = {"model": self._model, "input": texts}
         if self._asked_dimension is not None and self._model.startswith(SHORTENABLE):
             request["dimensions"] = self._asked_dimension
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                answer = self._connected().embeddings.with_raw_response.create(
-                    **request, encoding_format=self._encoding
-                )
-            except openai.APIStatusError as exc:
-                self._pause_or_raise(exc, attempt)
-            except openai.APIConnectionError as exc:
-                if attempt == ATTEMPTS:
-                    kind = "did not answer" if _timed_out(exc) else "cannot be reached"
-                    tried = f"tried {attempt} times, time-out {self._timeout:g} s"
-                    raise EmbeddingError(f"{self._where} {kind} ({tried})") from exc
-                self._sleep(PAUSE)
-            except openai.OpenAIError as exc:
-                raise EmbeddingError(f"{self._where} failed: {self._redacted(str(exc))}") from exc
-            else:
-                return answer.content
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _pause_or_raise(self, refusal: APIStatusError, attempt: int) -> None:
-        """Wait before another attempt, or say why there is none."""
-        status = refusal.status_code
-        reason = self._redacted(refusal.message)[:500]
-        if status == 413 or (status in {400, 422} and _TOO_LONG.search(reason)):
-            raise _TooLongError(reason) from refusal
-        if status in {401, 403}:
-            raise ConfigurationError(
-                f"{self._where} refuses the key (HTTP {status}); set COFIRE_EMBEDDING_API_KEY"
-            ) from refusal
-        passing = status in {408, 429} or status >= 500
-        wait = _asked_pause(refusal.response.headers) if passing else None
-        if not passing or attempt == ATTEMPTS or (wait or 0.0) > LONGEST_PAUSE:
-            asked = f" and asks to wait {wait:g} s" if wait else ""
-            raise EmbeddingError(
-                f"{self._where} answers HTTP {status}{asked}: {reason}"
-            ) from refusal
-        self._sleep(PAUSE if wait is None else wait)
+        def create(client: OpenAI) -> bytes:
+            return client.embeddings.with_raw_response.create(
+                **request, encoding_format=self._encoding
+            ).content
 
-    def _redacted(self, message: str) -> str:
-        return message.replace(self._api_key, "***") if self._api_key else message
-
-    def _connected(self) -> OpenAI:
-        with self._lock:
-            if self._client is None:
-                import openai
-
-                # The own retry replaces the client's; an endpoint without keys still needs a word.
-                self._client = openai.OpenAI(
-                    api_key=self._api_key or "none",
-                    base_url=self._base_url,
-                    timeout=self._timeout,
-                    max_retries=0,
-                )
-            return self._client
-
-
-def _timed_out(exc: Exception) -> bool:
-    import openai
-
-    return isinstance(exc, openai.APITimeoutError)
-
-
-def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds a server asks to wait (`retry-after-ms`, `Retry-After` as number or date)."""
-    for header, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(header, "")
         try:
-            seconds = float(value) * scale
-        except ValueError:
-            continue
-        return seconds if 0.0 <= seconds < float("inf") else None
-    try:
-        moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return max(0.0, moment.timestamp() - time.time())
+            return self._endpoint.send(create)[0]
+        except RefusedError as exc:
+            if exc.too_long:
+                raise _TooLongError(exc.reason) from exc
+            raise EmbeddingError(f"{self._where} {exc}") from exc
+        except UnansweredError as exc:
+            raise EmbeddingError(f"{self._where} {exc}") from exc
 
 
 def _parse(body: bytes, count: int, where: str) -> list[NDArray[np.float64]]:

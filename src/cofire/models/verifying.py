@@ -1,8 +1,8 @@
-"""An embedder of somebody else's, held to what the seam promises.
+"""An embedder or generator of somebody else's, held to what the seam promises.
 
-A caller may pass any object as embedder. What it raises and what it returns are checked here, once,
-so that nothing behind the seam ever meets a vector of the wrong length, NaN, or an exception that
-is not Cofire's.
+A caller may pass any object as either. What it raises and what it returns are checked here, once,
+so that nothing behind the seams ever meets a vector of the wrong length, NaN, an answer that is no
+text, or an exception that is not Cofire's.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofire.errors import CofireError, EmbeddingError, InputError
+from cofire.errors import CofireError, EmbeddingError, GenerationError, InputError
 from cofire.models.embedder import SMALLEST_NORM, Embedded, Embedder, Vector, normalised
+from cofire.models.generator import FINISHES, Generated, Generation, Generator
 
 R = TypeVar("R")
 
@@ -92,6 +93,47 @@ class VerifiedEmbedder:
         return EmbeddingError(f"the embedder {self.name} gave vectors of shape {shape} for {due}")
 
 
+class VerifiedGenerator:
+    """`inner`, its answers checked, its exceptions made GenerationError."""
+
+    def __init__(self, inner: Generator) -> None:
+        """Raises InputError for what is no generator, naming what it lacks."""
+        _check_generator(inner)
+        self._inner = inner
+
+    @property
+    def inner(self) -> Generator:
+        """The generator that does the work."""
+        return self._inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    def generate(self, request: Generation, /) -> Generated:
+        try:
+            answer = self._inner.generate(request)
+        except CofireError:
+            raise
+        except Exception as exc:  # foreign code: anything may come out of it
+            raise GenerationError(f"the language model {self.name} failed: {exc!r}") from exc
+        given: object = answer
+        if not isinstance(given, Generated) or not isinstance(given.text, str):
+            raise GenerationError(
+                f"the language model {self.name} gave {type(given).__name__}; its `generate` must "
+                "return cofire.models.Generated with a text"
+            )
+        if given.finish not in FINISHES:
+            raise GenerationError(
+                f"the language model {self.name} says it finished by {given.finish!r}; it must be "
+                f"one of {', '.join(FINISHES)}"
+            )
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+
 _PROPERTIES = ("name", "dimension", "max_tokens")
 _METHODS = ("embed_passages", "embed_query", "count_tokens", "token_offsets", "close")
 
@@ -109,6 +151,21 @@ def _check_embedder(given: object) -> None:
             f"{type(given).__name__} is no embedder: it lacks {', '.join(lacks)}. Give the name "
             "of one ('minilm', 'hashing:DIMENSION', 'openai:MODEL') or an object with all that "
             "cofire.models.Embedder lists"
+        )
+
+
+def _check_generator(given: object) -> None:
+    """Raises InputError where something that the seam promises is missing."""
+    if isinstance(given, type):
+        raise InputError(
+            f"the generator is the class {given.__name__} itself; give an instance of it"
+        )
+    lacks = [] if isinstance(getattr(given, "name", None), str) else ["name"]
+    lacks += [name for name in ("generate", "close") if not callable(getattr(given, name, None))]
+    if lacks:
+        raise InputError(
+            f"{type(given).__name__} is no generator: it lacks {', '.join(lacks)}. Give the name "
+            "of one ('none', 'openai:MODEL') or an object with all of cofire.models.Generator"
         )
 
 

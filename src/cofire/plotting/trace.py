@@ -47,7 +47,10 @@ GROUPS: Mapping[str, tuple[str, frozenset[str]]] = {
         frozenset({"speaker", "speaker_first", "in_range", "near_range", "time_for_when",
                    "name_for_who", "age"}),
     ),
-    "links": (ORANGE, frozenset({"concepts", "passed_on", "activation", "linked"})),
+    "links": (
+        ORANGE,
+        frozenset({"concepts", "gist", "kin", "passed_on", "activation", "linked"}),
+    ),
     "standing": (INK, frozenset({"importance", "recency", "pagerank"})),
     "learned from use": (RED, frozenset({"cue", "association"})),
     "how it is said": (

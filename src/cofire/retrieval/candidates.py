@@ -1,7 +1,8 @@
 """Who is ranked: the candidates of one space.
 
 anchors      the best of the dense and of the lexical leg
-candidates   anchors, what past questions like this one found, what was used together with the
+candidates   anchors, what the best gists and records stand for, what has words akin to the
+             question's, what past questions like this one found, what was used together with the
              strongest anchors or shares a rare concept with them, and what temporal links reach
              from these in one step
 """
@@ -9,15 +10,16 @@ candidates   anchors, what past questions like this one found, what was used tog
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from cofire.dynamics.arrays import F64, I32, I64, U8, Bool, Rows, distinct
+from cofire.dynamics.arrays import F64, I32, I64, U8, U64, Bool, Rows, distinct
 from cofire.dynamics.association import SharedConcepts
 from cofire.dynamics.ranking import best
 from cofire.dynamics.scoring import bm25_term
 from cofire.graph.active import ActiveGraph
+from cofire.retrieval.abstractions import abstractions_of, kin
 from cofire.retrieval.learned import Reached, partners, recollect
 from cofire.retrieval.profiles import Profile
 from cofire.retrieval.question import Asked
@@ -79,8 +81,13 @@ class Candidates:
     """Which question terms occur in which candidate: (terms, c), 0 or 1."""
     idfs: F64
     """idf of each question term, (terms,)."""
+    terms: U64 = field(default_factory=lambda: np.empty(0, np.uint64))
+    """The question's terms as hashes, (terms,), where something is looked up by them."""
     shared: SharedConcepts | None = None
     """What the strongest anchors have in common with other candidates."""
+    standing: I64 | None = None
+    """Row of the gist or record that is more like the question than the candidate that it stands
+    for, the most alike of several; -1 for none."""
     recollected: F64 | None = None
     """How strongly past questions speak for each candidate, in [0, 1]."""
     cue: I64 | None = None
@@ -124,10 +131,11 @@ Searched = Sequence[tuple[ActiveGraph, Bool | None]]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Occurrences of the question's terms: one after the other, `term` (n,) which one, `rows` (n,)
-    where, `counts` (n,) how often. `idfs` (terms,); `scores` BM25 of every row of the space, the
-    `best` of them, and the rows `matched`, ascending."""
+    """Occurrences of the question's `terms` (hashes): one after the other, `term` (n,) which one,
+    `rows` (n,) where, `counts` (n,) how often. `idfs` (terms,); `scores` BM25 of every row of the
+    space, the `best` of them, and the rows `matched`, ascending."""
 
+    terms: U64
     term: I64
     rows: I64
     counts: U8
@@ -141,13 +149,15 @@ class Words:
 class Gathered:
     """What finding the candidates brought to light besides them: the question's `words`; where
     rows are among the candidates (`place`, -1: nowhere); the strongest anchors (`seeds`, rows);
-    the rows that were `scanned` and their `cosines`; what past questions like this one found."""
+    the rows that were `scanned` and their `cosines`, gists and records among them; `kin` of every
+    row, if it counts; what past questions like this one found."""
 
     words: Words
     place: I32
     seeds: Rows
     scanned: Rows
     cosines: F64
+    kin: F64 | None
     recollected: Reached | None
 
 
@@ -156,22 +166,24 @@ def gather(
 ) -> tuple[Candidates, Gathered]:
     """The candidates of one snapshot, without any term of their scores yet."""
     words = _find_words(graph, asked, profile, mask)
-    none: Rows = np.empty(0, np.intp)
-    dense, rest = none, none
-    cosines = other_cosines = np.empty(0, np.float64)
-    if asked.vector is not None and profile.uses("similarity"):
-        dense, cosines, rest, other_cosines = graph.dense_with_rest(
-            asked.vector, mask, profile.depth
-        )
+    compared = _compare(graph, asked, profile, mask)
+    dense = compared.anchors
     high, low = graph.ties
     lexical, _ = best(words.scores[words.matched], high, low, profile.depth, rows=words.matched)
     strongest = {*dense[: profile.seeds].tolist(), *lexical[: profile.seeds].tolist()}
     seeds = np.array(sorted(strongest), np.intp)
     recollected = recollect(graph, asked, profile, mask) if profile.uses("cue") else None
-    learned = [] if recollected is None else [recollected.rows]
+    others = [compared.abstracted]
+    akin = None
+    if profile.uses("kin"):
+        akin = kin(graph, words.terms, words.idfs, mask)
+        matched = np.flatnonzero(akin > 0.0)
+        others.append(best(akin[matched], high, low, profile.depth, rows=matched)[0])
+    if recollected is not None:
+        others.append(recollected.rows)
     if profile.uses("association"):
-        learned.append(partners(graph, seeds, mask))
-    rows, before, after = _with_neighbours(graph, (dense, lexical, *learned), seeds, mask, profile)
+        others.append(partners(graph, seeds, mask))
+    rows, before, after = _with_neighbours(graph, (dense, lexical, *others), seeds, mask, profile)
     place = np.full(graph.size + 1, -1, np.int32)  # the last entry is "no row"
     place[rows] = np.arange(len(rows), dtype=np.int32)
     found = Candidates(
@@ -185,10 +197,43 @@ def gather(
         lexical_anchor=_marked(place[lexical], len(rows)),
         matches=_matches(words, place, len(rows)),
         idfs=words.idfs,
+        terms=words.terms,
     )
-    scanned = np.concatenate([dense, rest])
-    every = np.concatenate([cosines, other_cosines])
-    return found, Gathered(words, place, seeds, scanned, every, recollected)
+    return found, Gathered(
+        words, place, seeds, compared.scanned, compared.cosines, akin, recollected
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Rows by cosine: the `anchors`, best first; what the best gists and records stand for
+    (`abstracted`); every row that was `scanned`, and their `cosines`."""
+
+    anchors: Rows
+    abstracted: Rows
+    scanned: Rows
+    cosines: F64
+
+
+def _compare(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | None) -> _Compared:
+    """The dense leg. Gists and records compete with memories in one search of twice the depth."""
+    none: Rows = np.empty(0, np.intp)
+    if asked.vector is None or not profile.uses("similarity", "gist"):
+        return _Compared(none, none, none, np.empty(0, np.float64))
+    if not profile.uses("gist") or not graph.has_derived:
+        top, cosines, rest, others = graph.dense_with_rest(asked.vector, mask, profile.depth)
+        return _Compared(top, none, np.concatenate([top, rest]), np.concatenate([cosines, others]))
+    standing = abstractions_of(graph)
+    searched = None if mask is None else mask | standing.rows
+    top, cosines, rest, others = graph.dense_with_rest(asked.vector, searched, 2 * profile.depth)
+    recalled = top if mask is None else top[mask[top]]
+    reached = standing.reached(top[standing.rows[top]][: profile.depth])
+    return _Compared(
+        recalled[: profile.depth],
+        reached if mask is None else reached[mask[reached]],
+        np.concatenate([top, rest]),
+        np.concatenate([cosines, others]),
+    )
 
 
 def _find_words(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool | None) -> Words:
@@ -198,8 +243,12 @@ def _find_words(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool |
         none: I64 = np.empty(0, np.int64)
         nothing = np.empty(0, np.float64)
         zeros = np.zeros(graph.size, np.float64)
-        return Words(none, none, np.empty(0, np.uint8), nothing, zeros, np.empty(0, np.intp), 0.0)
-    found = graph.terms_rows(np.array(terms, np.uint64))
+        unasked = np.empty(0, np.uint64)
+        return Words(
+            unasked, none, none, np.empty(0, np.uint8), nothing, zeros, np.empty(0, np.intp), 0.0
+        )
+    hashes = np.array(terms, np.uint64)
+    found = graph.terms_rows(hashes)
     idfs = np.array([term.idf for term in found])
     rows = np.concatenate([term.rows for term in found]).astype(np.int64)
     counts = np.concatenate([term.counts for term in found])
@@ -210,7 +259,7 @@ def _find_words(graph: ActiveGraph, asked: Asked, profile: Profile, mask: Bool |
     gains = bm25_term(counts, graph.length_norms(profile.bm25)[rows], idfs[term], profile.bm25)
     scores: F64 = np.bincount(rows, gains, minlength=graph.size).astype(np.float64, copy=False)
     matched = np.flatnonzero(scores > 0.0)
-    return Words(term, rows, counts, idfs, scores, matched, float(scores.max(initial=0.0)))
+    return Words(hashes, term, rows, counts, idfs, scores, matched, float(scores.max(initial=0.0)))
 
 
 def _with_neighbours(

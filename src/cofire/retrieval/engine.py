@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from time import perf_counter
@@ -25,6 +25,7 @@ from cofire.retrieval.loading import Graphs
 from cofire.retrieval.profiles import COFIRE, Profile
 from cofire.retrieval.question import Asked, Question, read_question
 from cofire.retrieval.ranking import Ranked, rank
+from cofire.retrieval.semantic import find_records, find_shapes, told_records, told_shapes
 from cofire.retrieval.tracing import Placed, trace
 from cofire.store import Store
 from cofire.store.records import KIND_CODES, Finding, ItemRow, RecallHit, RecallRecord, SpaceInfo
@@ -33,6 +34,8 @@ from cofire.types import (
     Filters,
     Recall,
     Recalled,
+    SemanticRecord,
+    Shape,
     from_micros,
     line_header,
     to_micros,
@@ -43,8 +46,23 @@ HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 """Kinds that are never returned as memories."""
 
 
+_NUMBER = (1 << 32) - 1
+SEMANTIC_SHARE = 0.25
+"""Part of a token budget that semantic records may take (the papers: 5 of 15 and 5 of 20)."""
 PAGE = 500
 """Memories listed at a time for an empty question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Two ways to look back: at what held by `as_of`, and with what had been recorded by
+    `known_at` (None: now)."""
+
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+
+
+NOW = Moments()
 
 
 class Recaller:
@@ -76,6 +94,14 @@ class Recaller:
         self._graphs = Graphs(self._store, embedder, self._graph_bytes)
         self._header_tokens = lru_cache(maxsize=1 << 14)(embedder.count_tokens)
 
+    def header_tokens(self, text: str) -> int:
+        """Wordpieces of what many rendered lines begin with; the last many are kept in mind."""
+        return self._header_tokens(text)
+
+    def graph(self, space: SpaceInfo) -> ActiveGraph:
+        """The active graph of a space as it is now. Raises NotFoundError, StoreError."""
+        return self._graphs.get(space)
+
     def check(self, space: SpaceInfo) -> list[Finding]:
         """Whether the graph in memory (and so the sidecar it came from) is what the store holds."""
         return self._graphs.check(space)
@@ -93,9 +119,12 @@ class Recaller:
         now: datetime,
         filters: Filters,
         token_budget: int | None = None,
+        semantic: int = 0,
+        moments: Moments = NOW,
         explain: bool = False,
     ) -> tuple[Recall, Entries]:
-        """The recall, and what is to be recorded of it."""
+        """The recall, and what is to be recorded of it. Of a token budget, semantic records get
+        at most `SEMANTIC_SHARE`."""
         if not query.strip():
             return self._newest(
                 spaces, query, k, now=now, filters=filters, token_budget=token_budget
@@ -103,10 +132,16 @@ class Recaller:
         started = perf_counter()
         if k > profile.depth:  # each leg must be able to fill the list
             profile = replace(profile, depth=k)
-        ranked, question, warnings, timings = self.rank(
-            spaces, query, profile=profile, now=now, filters=filters
+        wanted = self._row_filters(spaces, filters, now, moments)
+        ranked, asked, warnings, timings = self._rank(
+            spaces, query, profile=profile, now=now, wanted=wanted
         )
         ranking = perf_counter()
+        records, shapes = self._semantic(
+            spaces, ranked, asked, wanted, most=semantic, token_budget=token_budget
+        )
+        if token_budget is not None:
+            token_budget -= sum(self._record_tokens(record) for _, record in records)
         chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
         if profile.order == "time":
             chosen, rows = _oldest_first(chosen, rows)
@@ -123,18 +158,47 @@ class Recaller:
             query=query,
             items=tuple(hits),
             profile=profile.name,
-            tokens=sum(self._tokens(hit) for hit in hits),
+            tokens=sum(self._tokens(hit) for hit in hits)
+            + sum(self._record_tokens(record) for _, record in records),
+            semantic=tuple(record for _, record in records),
+            shapes=shapes,
             warnings=warnings,
             confidence=sure,
             abstain=sure is not None and profile.gate is not None and profile.gate.abstains(sure),
-            trace=trace(_placed(ranked, chosen, hits), profile, question, timings)
+            trace=trace(_placed(ranked, chosen, hits), profile, asked.question, timings)
             if explain
             else None,
         )
         record = RecallRecord(
             uid=uid.bytes, query=query, time=to_micros(now), profile=profile.name, hits=()
         )
-        return recall, _entries(record, ranked, chosen, rows)
+        return recall, _entries(record, ranked, chosen, rows, records)
+
+    def _semantic(
+        self,
+        spaces: Sequence[SpaceInfo],
+        ranked: Ranked,
+        asked: Asked,
+        wanted: Sequence[RowFilter],
+        *,
+        most: int,
+        token_budget: int | None,
+    ) -> tuple[list[tuple[int, SemanticRecord]], tuple[Shape, ...]]:
+        """The semantic records that fit, each with the index of its space, and the shapes."""
+        graphs = [found.graph for found in ranked.candidates]
+        found = find_records(graphs, asked, ranked, wanted, most)
+        records = told_records(self._store, spaces, found) if found else []
+        if token_budget is not None:
+            left = int(token_budget * SEMANTIC_SHARE)
+            fitting = []
+            for index, record in records:
+                cost = self._record_tokens(record)
+                if cost <= left:
+                    left -= cost
+                    fitting.append((index, record))
+            records = fitting
+        shapes = find_shapes(graphs, asked, wanted) if most else []
+        return records, told_shapes(self._store, spaces, shapes) if shapes else ()
 
     def _newest(
         self,
@@ -151,7 +215,9 @@ class Recaller:
         left = token_budget
         after: tuple[int, bytes] | None = None
         while len(hits) < k:
-            page = self._store.list(spaces, filters, after=after, limit=min(k, PAGE))
+            page = self._store.list(
+                spaces, filters, after=after, limit=min(k, PAGE), with_derived=False
+            )
             if not page:
                 break
             after = (page[-1].item.time, page[-1].item.uid)
@@ -183,6 +249,22 @@ class Recaller:
         filters: Filters,
     ) -> tuple[Ranked, Question, tuple[str, ...], dict[str, float]]:
         """Every candidate with its score; also the question as read, warnings and timings."""
+        wanted = self._row_filters(spaces, filters, now, NOW)
+        ranked, asked, warnings, timings = self._rank(
+            spaces, query, profile=profile, now=now, wanted=wanted
+        )
+        return ranked, asked.question, warnings, timings
+
+    def _rank(
+        self,
+        spaces: Sequence[SpaceInfo],
+        query: str,
+        *,
+        profile: Profile,
+        now: datetime,
+        wanted: Sequence[RowFilter],
+    ) -> tuple[Ranked, Asked, tuple[str, ...], dict[str, float]]:
+        """`rank` with what each space is to be looked at for."""
         started = perf_counter()
         graphs = [self._graphs.get(space) for space in spaces]
         refreshed = perf_counter()
@@ -192,13 +274,15 @@ class Recaller:
         if asked.vector is not None:
             graphs = self._graphs.fitting(spaces, graphs, len(asked.vector))
         embedded = perf_counter()
-        wanted = _row_filter(filters, now)
-        searched = [(graph, row_mask(graph, wanted)) for graph in graphs]
+        searched = [
+            (graph, row_mask(graph, replace(own, derived=False)))
+            for graph, own in zip(graphs, wanted, strict=True)
+        ]
         ranked = rank(spaces, searched, asked, profile)
         done = perf_counter()
         return (
             ranked,
-            question,
+            asked,
             warnings,
             {
                 "refresh": 1e3 * (refreshed - started),
@@ -313,6 +397,21 @@ class Recaller:
                     found[place] = fetched[number]
         return [(place, found[place]) for place in places if place in found]
 
+    def _row_filters(
+        self, spaces: Sequence[SpaceInfo], filters: Filters, now: datetime, moments: Moments
+    ) -> list[RowFilter]:
+        """What each space is to be looked at for."""
+        wanted = _row_filter(filters, now, moments)
+        known_at = wanted.known_at
+        if known_at is None:
+            return [wanted] * len(spaces)
+        return [
+            replace(wanted, reopened=self._store.closed_after(space, known_at)) for space in spaces
+        ]
+
+    def _record_tokens(self, record: SemanticRecord) -> int:
+        return record.item.tokens + self._header_tokens(record.header)
+
     def _tokens(self, hit: Recalled) -> int:
         return hit.item.tokens + self._header_tokens(hit.header)
 
@@ -351,7 +450,7 @@ def _placed(ranked: Ranked, chosen: Sequence[int], hits: Sequence[Recalled]) -> 
     ]
 
 
-def _row_filter(filters: Filters, now: datetime) -> RowFilter:
+def _row_filter(filters: Filters, now: datetime, moments: Moments) -> RowFilter:
     """The caller's filters as the graph knows them. What has expired by `now` never ranks."""
 
     def group(name: str, values: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
@@ -371,11 +470,18 @@ def _row_filter(filters: Filters, now: datetime) -> RowFilter:
         since=None if filters.since is None else to_micros(filters.since),
         until=None if filters.until is None else to_micros(filters.until),
         now=to_micros(now),
+        holds_at=to_micros(moments.as_of or now),
+        as_of=None if moments.as_of is None else to_micros(moments.as_of),
+        known_at=None if moments.known_at is None else to_micros(moments.known_at),
     )
 
 
 def _entries(
-    record: RecallRecord, ranked: Ranked, chosen: Sequence[int], rows: Sequence[ItemRow]
+    record: RecallRecord,
+    ranked: Ranked,
+    chosen: Sequence[int],
+    rows: Sequence[ItemRow],
+    records: Sequence[tuple[int, SemanticRecord]],
 ) -> Entries:
     """One record per space that gave something; of a recall that found nothing, one of none."""
     entries: Entries = []
@@ -393,6 +499,11 @@ def _entries(
             )
             for position, row in enumerate(rows)
             if spaces[position] == index
+        )
+        hits += tuple(
+            RecallHit(known.item.number & _NUMBER, len(rows) + place, known.score, False)
+            for place, (at_space, known) in enumerate(records)
+            if at_space == index
         )
         if hits or (index == 0 and not chosen):
             entries.append((space, replace(record, hits=hits)))

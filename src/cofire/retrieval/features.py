@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cofire.dynamics.arrays import F64, I32, Bool
+from cofire.dynamics.arrays import F32, F64, I32, Bool
 from cofire.dynamics.association import SharedConcepts, spread_over_steps
 from cofire.dynamics.scoring import bm25_term, inverse_document_frequency
 from cofire.encoding.signals import Signal
 from cofire.graph.active import ActiveGraph
 from cofire.graph.rows import NO_TIME, NOBODY
+from cofire.retrieval.abstractions import abstractions_of
 from cofire.retrieval.candidates import Candidates, Gathered, Words, gather
 from cofire.retrieval.learned import Reached
 from cofire.retrieval.profiles import Profile
@@ -33,6 +34,8 @@ TERMS: tuple[str, ...] = (
     "session_bm25",
     "session_similarity",
     "concepts",
+    "gist",
+    "kin",
     "speaker",
     "speaker_first",
     "in_range",
@@ -86,6 +89,8 @@ def find_candidates(
     found, gathered = gather(graph, asked, profile, mask)
     if len(found.rows):
         _add_dense(found, asked, profile, gathered)
+        if gathered.kin is not None:
+            found.columns["kin"] = gathered.kin[found.rows]
         _add_lexical(found, gathered.words, profile)
         _add_people(found, asked, profile)
         _add_times(found, asked, profile)
@@ -107,7 +112,7 @@ def _add_cues(found: Candidates, reached: Reached, place: I32) -> None:
 
 
 def _add_dense(found: Candidates, asked: Asked, profile: Profile, gathered: Gathered) -> None:
-    if asked.vector is None or not profile.uses("similarity", *_DENSE):
+    if asked.vector is None or not profile.uses("similarity", "gist", *_DENSE):
         return
     similarity = np.full(len(found.rows) + 1, np.nan)  # the last place is of no candidate
     similarity[gathered.place[gathered.scanned]] = gathered.cosines
@@ -117,6 +122,8 @@ def _add_dense(found: Candidates, asked: Asked, profile: Profile, gathered: Gath
         similarity[missing] = found.graph.similarity(found.rows[missing], asked.vector)
     columns = found.columns
     columns["similarity"] = similarity
+    if profile.uses("gist"):
+        _add_gist(found, asked.vector, gathered)
     padded = np.append(similarity, 0.0)  # the last entry is that of no neighbour
     for term, places in (
         ("similarity_before", found.around.before),
@@ -131,6 +138,27 @@ def _add_dense(found: Candidates, asked: Asked, profile: Profile, gathered: Gath
         best = np.full(len(found.graph.session_lengths()) + 1, -1.0)
         np.maximum.at(best, codes, similarity)
         columns["session_similarity"] = np.where(codes == NOBODY, similarity, best[codes])
+
+
+def _add_gist(found: Candidates, question: F32, gathered: Gathered) -> None:
+    """How much more alike to the question than a candidate itself the best record is that stands
+    for it."""
+    graph = found.graph
+    own = found.columns["similarity"]
+    more = found.columns["gist"] = np.zeros(len(own), np.float64)
+    if not graph.has_derived:
+        return
+    at, records = abstractions_of(graph).of(found.rows)
+    known = np.full(graph.size, np.nan)
+    known[gathered.scanned] = gathered.cosines
+    missing = np.unique(records[np.isnan(known[records])])
+    if len(missing):
+        known[missing] = graph.similarity(missing, question)
+    above = known[records] - own[at]
+    np.maximum.at(more, at, above)
+    found.standing = np.full(len(own), -1, np.int64)
+    best = (above == more[at]) & (above > 0.0)
+    found.standing[at[best]] = records[best]
 
 
 def _add_lexical(found: Candidates, words: Words, profile: Profile) -> None:

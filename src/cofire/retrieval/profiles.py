@@ -2,8 +2,9 @@
 
 A profile says which legs find anchors and what each term of the score weighs. `dense` and
 `lexical` are the baselines, `cofire` is the default. The weights of `cofire` were fitted by
-`cofire.evaluation.fitting` (a regularised listwise softmax over LoCoMo's questions); the figures
-that count leave the scored conversation out (`cofire evaluate locomo --cross-validate`).
+`cofire.evaluation.fitting` (a regularised listwise softmax over LoCoMo's questions, asked of
+memories that were consolidated); the figures that count leave the scored conversation out
+(`cofire evaluate locomo --slept --cross-validate`).
 `hela_mem`, `synapse` and `atamaia` are three papers' recipes: their constants, and what was chosen
 where a paper gives none or contradicts itself, are in `recipes` and in the modules of their names.
 """
@@ -31,16 +32,18 @@ MECHANISMS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "dense": frozenset(
             {"similarity", "similarity_before", "similarity_before_2", "similarity_after",
-             "similarity_after_2", "session_similarity"}
+             "similarity_after_2", "session_similarity", "gist"}
         ),
         "lexical": frozenset(
-            {"bm25", "coverage", "spread_coverage", "session_bm25"}
+            {"bm25", "coverage", "spread_coverage", "session_bm25", "kin"}
         ),
         "temporal_spreading": frozenset(
             {"spread_coverage", "similarity_before",
              "similarity_before_2", "similarity_after", "similarity_after_2"}
         ),
         "concept_spreading": frozenset({"concepts"}),
+        "abstraction": frozenset({"gist"}),
+        "kin": frozenset({"kin"}),
         "session": frozenset({"session_bm25", "session_similarity"}),
         "speaker": frozenset({"speaker", "speaker_first"}),
         "time": frozenset({"in_range", "near_range", "time_for_when"}),
@@ -138,24 +141,26 @@ COFIRE = Profile(
     name="cofire",
     weights=MappingProxyType(
         {
-            "similarity": 5.1,
-            "spread_coverage": 3.82,
-            "similarity_before_2": 1.53,
-            "similarity_after": 1.39,
-            "similarity_after_2": 0.42,
-            "session_bm25": 1.52,
-            "session_similarity": 2.7,
-            "concepts": 1.06,
-            "speaker": 2.26,
-            "speaker_first": 0.91,
-            "in_range": 2.72,
-            "near_range": 2.29,
-            "time_for_when": 1.65,
-            "name_for_who": 0.99,
-            "question_only": -1.32,
-            "asks": -0.3,
-            "tells_time": 0.51,
-            "first_person": 0.46,
+            "similarity": 5.09,
+            "spread_coverage": 2.8,
+            "similarity_before_2": 1.75,
+            "similarity_after": 1.31,
+            "similarity_after_2": 0.49,
+            "session_bm25": 1.47,
+            "session_similarity": 2.86,
+            "concepts": 0.96,
+            "gist": 6.61,
+            "kin": 1.11,
+            "speaker": 2.18,
+            "speaker_first": 0.95,
+            "in_range": 2.65,
+            "near_range": 2.16,
+            "time_for_when": 1.61,
+            "name_for_who": 1.07,
+            "question_only": -1.2,
+            "asks": -0.25,
+            "tells_time": 0.5,
+            "first_person": 0.39,
             "cue": 0.6,
             "association": 0.5,
         }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cofire.retrieval.abstractions import akin_words
 from cofire.retrieval.candidates import Candidates
 from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import Profile
@@ -96,6 +97,7 @@ def _paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
     paths += _concept_paths(found, at, profile)
     if found.paths is not None:
         paths += found.paths(int(found.rows[at]))
+    paths += _abstract_paths(found, at, profile)
     paths += _learned_paths(found, at, profile)
     return sorted(paths, key=lambda path: (-path.activation, path.via))
 
@@ -131,6 +133,27 @@ def _concept_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
         )
         for seed, amount in found.shared.sources(at)
         if weight * amount > LEAST
+    ]
+
+
+def _abstract_paths(found: Candidates, at: int, profile: Profile) -> list[Path]:
+    """From the gist or record that stands for it, and from words akin to the question's."""
+    paths = []
+    graph, own = found.graph, _id(found, at)
+    if found.standing is not None and found.standing[at] >= 0:
+        given = profile.weights.get("gist", 0.0) * float(found.columns["gist"][at])
+        paths.append((int(found.standing[at]), "abstraction", given))
+    weight = profile.weights.get("kin", 0.0)
+    if weight and "kin" in found.columns:
+        row = int(found.rows[at])
+        paths += [
+            (word, "related", weight * amount)
+            for word, amount in akin_words(graph, found.terms, found.idfs, row)
+        ]
+    return [
+        Path(via=(str(uuid.UUID(bytes=graph.uid(row))), own), type=kind, activation=given)
+        for row, kind, given in paths
+        if given > LEAST
     ]
 
 

@@ -9,24 +9,36 @@ from typing import Any
 from sqlalchemy import FromClause, Table, and_, bindparam, exists, func, or_, select
 
 from cofire.errors import ConfigurationError
-from cofire.store.records import KINDS, LINK_TYPES, Finding, SpaceInfo
+from cofire.store.records import (
+    DERIVED_SIGNAL,
+    KINDS,
+    LINK_CODES,
+    LINK_TYPES,
+    STATE_CODES,
+    STATES,
+    Finding,
+    SpaceInfo,
+)
 from cofire.store.rows import tag_hashes
 from cofire.store.rules import read_rule
 from cofire.store.schema import (
     NUMBERED_TABLES,
     SPACE_TABLES,
+    derived,
     interactions,
     items,
     links,
     models,
     recall_items,
     recalls,
+    sources,
     spaces,
     tags,
     vectors,
 )
 from cofire.store.session import Backend, Query, Session
 from cofire.store.settling import differences
+from cofire.types import LinkType
 
 PAGE = 2_000
 EXAMPLES = 5
@@ -36,7 +48,7 @@ def _same(table: FromClause, other: FromClause, *pairs: Any) -> Any:
     return and_(table.c.tenant == other.c.tenant, table.c.space == other.c.space, *pairs)
 
 
-def _here(table: Table) -> Any:
+def _here(table: FromClause) -> Any:
     return and_(table.c.tenant == bindparam("tenant"), table.c.space == bindparam("space"))
 
 
@@ -58,6 +70,7 @@ ORPHANS = tuple(
         *((table, "number") for table in NUMBERED_TABLES if table is not items),
         (links, "source"),
         (links, "target"),
+        (sources, "source"),
     )
 )
 LOST_SEGMENTS = Query(
@@ -159,6 +172,71 @@ REPEATED_KEYS = Query(
         .having(func.count() > 1)
     )
 )
+_CURRENT = STATES.index("current")
+WRONG_STATES = Query(
+    lambda _: select(derived.c.number).where(
+        _here(derived),
+        or_(
+            derived.c.state < 0,
+            derived.c.state >= len(STATES),
+            and_(
+                derived.c.state != _CURRENT,
+                exists().where(
+                    _same(items, derived, items.c.number == derived.c.number),
+                    items.c.archived.is_(None),
+                ),
+            ),
+        ),
+    )
+)
+# A derived memory is told apart from what people said by a bit that the active graph reads.
+UNMARKED = Query(
+    lambda _: select(items.c.number).where(
+        _here(items),
+        items.c.parent == 0,
+        exists().where(_same(derived, items, derived.c.number == items.c.number))
+        != (items.c.signals.op("&")(DERIVED_SIGNAL) != 0),
+    )
+)
+WRONG_ENDS = Query(
+    lambda _: select(derived.c.number).where(
+        _here(derived),
+        derived.c.closed.is_not(None),
+        exists().where(
+            _same(items, derived, items.c.number == derived.c.number), items.c.valid_to.is_(None)
+        ),
+    )
+)
+_later = derived.alias()
+ENDLESS = Query(
+    lambda _: (
+        select(links.c.target)
+        .where(
+            _here(links),
+            links.c.type == LINK_CODES[LinkType.SUPERSEDES.value],
+            exists().where(
+                _same(derived, links, derived.c.number == links.c.target),
+                derived.c.closed.is_(None),
+                derived.c.state == STATE_CODES["current"],
+            ),
+            exists().where(  # what is not trusted has ended nothing
+                _same(_later, links, _later.c.number == links.c.source),
+                _later.c.state == STATE_CODES["current"],
+            ),
+        )
+        .distinct()
+    )
+)
+HALF_ARCHIVED = Query(
+    lambda _: select(_part.c.number).where(
+        _here(_part),
+        _part.c.parent != 0,
+        exists().where(
+            _same(_whole, _part, _whole.c.number == _part.c.parent),
+            _whole.c.archived.is_(None) != _part.c.archived.is_(None),
+        ),
+    )
+)
 SIMPLE = (
     ("lost-segment", "segments whose text is not there", LOST_SEGMENTS),
     ("segment-count", "texts whose number of segments is wrong", MISCOUNTED_SEGMENTS),
@@ -169,6 +247,11 @@ SIMPLE = (
     ("link", "links with impossible fields", BAD_LINKS),
     ("pending", "memories that have a vector and are said to lack one", NEEDLESSLY_PENDING),
     ("key", "keys used more than once", REPEATED_KEYS),
+    ("state", "derived memories that are not trusted and not archived", WRONG_STATES),
+    ("derived", "memories that are not marked as what they are, derived or told", UNMARKED),
+    ("closed", "derived memories whose end was recorded, but not when it is", WRONG_ENDS),
+    ("superseded", "derived memories that others supersede and that have no end", ENDLESS),
+    ("archived", "segments that are archived unlike their text", HALF_ARCHIVED),
 )
 SPACE_NUMBERS = Query(
     lambda _: select(spaces.c.revision, spaces.c.last_number, spaces.c.model).where(

@@ -9,7 +9,7 @@ from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, selec
 from cofire.errors import ConfigurationError, InputError
 from cofire.store.forgetting import RAISE_FLOOR
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, ONE
-from cofire.store.records import ItemRow, SpaceInfo
+from cofire.store.records import ItemRow, NewVector, SpaceInfo
 from cofire.store.rows import VECTOR_COLUMNS, item_from_row
 from cofire.store.schema import items, projections, vectors
 from cofire.store.session import Query, Session
@@ -93,8 +93,8 @@ READ = Query(
         .order_by(ONE.c.number)
     )
 )
-EXISTING = Query(
-    lambda flavour: select(items.c.number).where(
+REVISIONS = Query(
+    lambda flavour: select(items.c.number, items.c.revision).where(
         items.c.tenant == bindparam("tenant"),
         items.c.space == bindparam("space"),
         items.c.number.in_(flavour.members("numbers")),
@@ -155,7 +155,8 @@ ADD_PROJECTION = Query(lambda _: insert(projections))
 def pending(
     session: Session, space: SpaceInfo, model: str, dimension: int, *, limit: int, after: int
 ) -> list[ItemRow]:
-    """Items and segments numbered above `after` that lack a vector of this model, by number."""
+    """Items and segments numbered above `after` that lack a vector of this model, by number. Their
+    revisions say of which text a vector will be (`put_vectors`)."""
     here = {"tenant": space.tenant_id, "space": space.space_id}
     found = session.one(FIND_MODEL, name=model, dimension=dimension)
     numbers = session.all(
@@ -170,25 +171,27 @@ def put_vectors(
     space: SpaceInfo,
     model: str,
     dimension: int,
-    rows: Sequence[tuple[int, bytes]],
+    rows: Sequence[NewVector],
 ) -> int:
-    """Writes vectors of a model; returns how many. Numbers forgotten meanwhile are passed over.
+    """Writes vectors of a model; returns how many. What was forgotten or changed meanwhile is
+    passed over: a vector is only ever that of the text that the row has now, and what lacks one
+    is still `pending`.
 
     Those of the space's own model are seen by readers at once; another model's lie beside them
     until `switch_model`. Raises InputError for a vector of the wrong size.
     """
-    for number, vector in rows:
-        if len(vector) != 2 * dimension:
+    for row in rows:
+        if len(row.vector) != 2 * dimension:
             raise InputError(
-                f"the vector of memory {number} has {len(vector)} bytes; {model} needs "
+                f"the vector of memory {row.number} has {len(row.vector)} bytes; {model} needs "
                 f"{2 * dimension}"
             )
     here = {"tenant": space.tenant_id, "space": space.space_id}
     current = read_space(session, space)
     own = (current.model, current.dimension) == (model, dimension)
-    numbers = session.pack([number for number, _ in rows])
-    existing = {row[0] for row in session.all(EXISTING, numbers=numbers, **here)}
-    written = {number: vector for number, vector in rows if number in existing}
+    numbers = session.pack([row.number for row in rows])
+    revisions: dict[int, int] = dict(session.all(REVISIONS, numbers=numbers, **here))
+    written = {row.number: row.vector for row in rows if revisions.get(row.number) == row.revision}
     if not written:
         return 0
     code = model_id(session, model, dimension)

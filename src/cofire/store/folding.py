@@ -7,7 +7,8 @@ what is stored is what the log says.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Set
+from collections import defaultdict
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,6 +19,9 @@ from cofire.store.records import EventRecord
 
 Pair = tuple[int, int]
 """What a strength belongs to: two memories, the lower number first; or a cue and a memory."""
+
+Ranked = tuple[float, Pair]
+"""A link that counts towards the rule's K: the least is the weakest, of equals the first pair."""
 
 Group = tuple[int, str, str]
 """Question, principal and signal: among the events of a group a pair counts once for each sign."""
@@ -32,14 +36,19 @@ class Move(NamedTuple):
 
 
 class Eviction(NamedTuple):
-    """A link that went because an item had too many: its strength then, and the other ends of
-    the links that had come."""
+    """A link that went because the item `end` had too many, when the links `came` had come."""
 
     pair: Pair
     event: EventRecord
     cue: bool
-    strength: float
-    causes: tuple[int, ...]
+    end: int
+    came: Sequence[Pair]
+
+    @property
+    def causes(self) -> tuple[int, ...]:
+        """The other ends of the links that had come to the item, ascending."""
+        others = (pair for pair in self.came if self.end in pair and pair != self.pair)
+        return tuple(sorted({number for pair in others for number in pair} - {self.end}))
 
 
 class Movement(NamedTuple):
@@ -61,8 +70,12 @@ def taken_link(event: EventRecord) -> Pair | None:
     """The link that an "evict" or "prune" event took away; None if it took a whole cue."""
     if len(event.items) < 2:
         return None
-    source, target = event.items[0][0], event.items[1][0]
-    return (source, target) if source < target or source == event.cue else (target, source)
+    return ordered(event.items[0][0], event.items[1][0], event.cue)
+
+
+def ordered(one: int, other: int, cue: int | None) -> Pair:
+    """Two ends as a pair."""
+    return (one, other) if one < other or one == cue else (other, one)
 
 
 def moves_of(rule: Rule, event: EventRecord) -> list[Move]:
@@ -132,9 +145,10 @@ class Fold:
         self._watched = watched
         self._told = told
         self._reporting = reporting
-        self._ranks: dict[Pair, float] = {}
+        self._lost = 0.0  # what the pair watched had when it was last evicted
         self._counted: dict[Group, Counted] = {}
-        self._links_at: dict[int, set[Pair]] = {}
+        self._ranked: dict[Pair, Ranked] = {}
+        self._links_at: defaultdict[int, set[Ranked]] = defaultdict(set)
         self._of_cue: dict[int, set[Pair]] = {}
 
     def start(self, pair: Pair, state: LinkState, *, cue: bool) -> None:
@@ -216,52 +230,47 @@ class Fold:
         return current(self.rule, state, time, self.tick)
 
     def _set(self, pair: Pair, state: LinkState) -> bool:
-        """Sets a state; whether the link was of no strength before and now has some."""
-        former = self.states.get(pair)
+        """Sets a state; whether the link now counts towards the K of its ends and did not before:
+        one of no strength does not."""
         self.states[pair] = state
-        had, has = former is not None and former.strength > 0.0, state.strength > 0.0
-        if has and self.rule.links_per_item is not None:
-            self._ranks[pair] = self._rank(state)
-        if had == has:
+        if self.rule.links_per_item is None:
             return False
-        for end in pair:
-            links = self._links_at.setdefault(end, set())
-            if has:
-                links.add(pair)
-            else:
-                links.discard(pair)
-        return has
+        former = self._ranked.pop(pair, None)
+        one, other = self._links_at[pair[0]], self._links_at[pair[1]]
+        if former is not None:
+            one.discard(former)
+            other.discard(former)
+        if state.strength <= 0.0:
+            return False
+        ranked = self._ranked[pair] = (self._rank(state), pair)
+        one.add(ranked)
+        other.add(ranked)
+        return former is None
 
     def _drop(self, pair: Pair) -> LinkState | None:
         state = self.states.pop(pair, None)
-        if state is not None:
-            for end in pair:
-                self._links_at.get(end, set()).discard(pair)
-            self._of_cue.get(pair[0], set()).discard(pair)
+        ranked = self._ranked.pop(pair, None)
+        if ranked is not None:
+            self._links_at[pair[0]].discard(ranked)
+            self._links_at[pair[1]].discard(ranked)
+        if pair[0] in self._of_cue:
+            self._of_cue[pair[0]].discard(pair)
         return state
 
-    def _evict(self, event: EventRecord, came: Collection[Pair], most: int) -> None:
+    def _evict(self, event: EventRecord, came: Sequence[Pair], most: int) -> None:
         """At every end of a new link that has too many, the weakest go: new ones not excepted, so
         that what is new and weak displaces nothing that is established."""
         for end in sorted({end for pair in came for end in pair}):
             links = self._links_at[end]
             while len(links) > most:
-                pair = self._weakest(links)
+                # Least strength once time is past all their last changes.
+                _, pair = min(links)
                 if self._reporting:
-                    self._report(event, pair, {new for new in came if end in new} - {pair}, end)
+                    cue = pair in self._of_cue.get(pair[0], ())
+                    self.evictions.append(Eviction(pair, event, cue, end, came))
+                if pair == self._watched:
+                    self._lost = self._now(self.states[pair], event.time)
                 self._drop(pair)
-
-    def _report(self, event: EventRecord, pair: Pair, came: Set[Pair], end: int) -> None:
-        strength = self._now(self.states[pair], event.time)
-        causes = tuple(sorted({number for new in came for number in new} - {end}))
-        cue = pair in self._of_cue.get(pair[0], ())
-        self.evictions.append(Eviction(pair, event, cue, strength, causes))
-
-    def _weakest(self, links: Collection[Pair]) -> Pair:
-        """The link whose strength will be least once time is past all their last changes; of
-        equals the first."""
-        least = min(map(self._ranks.__getitem__, links))
-        return min(pair for pair in links if self._ranks[pair] == least)
 
     def _rank(self, state: LinkState) -> float:
         """Orders links by their strength at any later time, without a power for each link each
@@ -286,8 +295,7 @@ class Fold:
             if self._told:
                 self._take_away(event)
             elif pair == self._watched:
-                lost = [gone.strength for gone in self.evictions if gone.pair == pair]
-                self.history.append(Movement(event, -lost[-1] if lost else 0.0, 0.0))
+                self.history.append(Movement(event, -self._lost, 0.0))
         elif event.cue is not None:
             self.dead.add(event.cue)
             for link in self._of_cue.pop(event.cue, set()):

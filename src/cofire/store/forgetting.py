@@ -4,6 +4,7 @@ sessions whose remaining turns stay a chain."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import (
     FromClause,
@@ -18,8 +19,16 @@ from sqlalchemy import (
     update,
 )
 
+from cofire.store.dependants import forget_former_texts, left_without, unread_evidence
+from cofire.store.deriving import (
+    REMOVE_SOURCES_ON,
+    make_stale,
+    reopen,
+    superseded_by,
+)
 from cofire.store.folding import Pair
-from cofire.store.records import LINK_CODES, SpaceInfo
+from cofire.store.ledger import put_step
+from cofire.store.records import LINK_CODES, Forgotten, SpaceInfo
 from cofire.store.redaction import redact
 from cofire.store.rows import LINK_COLUMNS
 from cofire.store.rules import read_rule_or_default
@@ -36,6 +45,8 @@ from cofire.store.schema import (
 from cofire.store.session import Query, Row, Session, SqlFlavour
 from cofire.store.settling import settle
 from cofire.store.strengths import bury, contested, make_room, remove_links
+from cofire.store.succession import around, bridge
+from cofire.store.telling import Repeating, TermsOf, find_repeating, remove_questions
 from cofire.store.writing import (
     ADD_INTERACTION,
     ADD_LINK,
@@ -85,6 +96,17 @@ SESSIONS = Query(
             items.c.parent == 0,
         )
         .distinct()
+    )
+)
+UIDS = Query(
+    lambda flavour: (
+        select(items.c.uid)
+        .select_from(_among(flavour, items, "number", "numbers"))
+        .where(
+            items.c.tenant == bindparam("tenant"),
+            items.c.space == bindparam("space"),
+            items.c.parent == 0,
+        )
     )
 )
 TOUCHED_RECALLS = Query(
@@ -204,34 +226,104 @@ REMOVE_INTERACTION = Query(
 )
 
 
-def forget(session: Session, space: SpaceInfo, numbers: Sequence[int]) -> int:
+def forget(
+    session: Session,
+    space: SpaceInfo,
+    numbers: Sequence[int],
+    *,
+    now: int,
+    thorough: bool = True,
+    terms_of: TermsOf | None = None,
+) -> Forgotten:
     """Deletes memories with their segments, vectors, tags, links, former texts and parts in
-    recall records and in the learning log; returns how many memories there were. Unknown numbers
+    recall records and in the learning log, and what was derived from them alone. Unknown numbers
     are passed over; a segment's number stands for its whole. In a session the turns before and
     after what goes are linked anew, and what was learned from use together with what goes is
-    learned anew without it. Raises NotFoundError if the space is gone.
+    learned anew without it. What was derived from others too is out of recall until it is
+    verified again, and what something that goes had ended holds again.
+
+    `thorough`: what repeats what goes, goes too: derived memories (`dependants.left_without`) and,
+    if `terms_of` can read them, cues and recorded questions with a word that nobody else said. Not
+    where a derived memory only makes room for a better one. Raises NotFoundError if the space is
+    gone.
     """
     turn = take_turn(session, space)
     here = {"tenant": turn.tenant, "space": turn.space}
     found = session.all(WHOLES, numbers=session.pack(numbers), **here)
-    wholes = sorted({parent or number for number, parent in found})
-    if not wholes:
-        return 0
+    named = sorted({parent or number for number, parent in found})
+    if not named:
+        return Forgotten()
+    lost, doubtful = left_without(session, here, named, thorough=thorough)
+    wholes = sorted({*named, *lost})
+    repeating = Repeating()
+    if thorough and terms_of is not None:
+        repeating = find_repeating(session, here, wholes, terms_of)
+    remove_questions(session, here, repeating.recalls)
+    told = set(repeating.cues).difference(wholes)
+    wholes = sorted({*wholes, *told})
     segments = [row[0] for row in session.all(SEGMENTS, parents=session.pack(wholes), **here)]
     sessions = session.all(SESSIONS, numbers=session.pack(wholes), **here)
     mended = _mended_chains(session, turn, wholes)
+    ended = superseded_by(session, turn, wholes)
+    following = around(session, turn, wholes)
+    again = unread_evidence(session, here, lost, wholes, now=now)
     rule = read_rule_or_default(session, space)
     redaction = redact(session, turn, rule, wholes)
-    remove_rows(session, turn, [*wholes, *segments, *redaction.cues])
+    gone = [*wholes, *segments, *redaction.cues]
+    uids = [row[0] for row in session.all(UIDS, numbers=session.pack(gone), **here)]
+    links_gone, recalls_gone = remove_rows(session, turn, gone)
     room = make_room(session, turn, mended)
     session.many(ADD_LINK, [mended[pair] for pair in sorted(room)], LINK_COLUMNS)
     pairs = redaction.pairs | contested(session, turn, room)
     if redaction.touched or pairs:
         settle(session, turn, rule, pairs, rewritten=redaction.rewritten)
+    make_stale(session, turn, doubtful, "support: a part of its evidence was deleted", now=now)
+    if thorough:
+        forget_former_texts(session, here, doubtful)
+    bridge(session, turn, following, now=now)
+    reopened = reopen(session, turn, ended, now=now) if ended else []
+    for note in again:
+        put_step(session, space, note)
     for (label,) in sessions:
         recount_interaction(session, turn, label)
     prune_tombstones(session, turn)
-    return len(wholes)
+    return Forgotten(
+        memories=len(named),
+        uids=tuple(uids),
+        numbers=tuple(sorted(gone)),
+        derived=len(lost),
+        cues=len(told) + len(redaction.cues),
+        doubtful=tuple(sorted(doubtful)),
+        reopened=tuple(reopened),
+        links=links_gone,
+        recalls=len(repeating.recalls) + recalls_gone,
+    )
+
+
+def forget_beside(
+    session: Session,
+    space: SpaceInfo,
+    numbers: Sequence[int],
+    other: SpaceInfo,
+    *,
+    now: int,
+    terms_of: TermsOf,
+) -> Forgotten:
+    """Before memories of `space` are deleted: deletes the cues and recorded questions of another
+    space, in which the same was asked, that have a word which in both only those memories said."""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    there = {"tenant": other.tenant_id, "space": other.space_id}
+    found = session.all(WHOLES, numbers=session.pack(numbers), **here)
+    named = {parent or number for number, parent in found}
+    repeating = find_repeating(session, here, named, terms_of, there=there)
+    remove_questions(session, there, repeating.recalls)
+    gone = forget(session, other, repeating.cues, now=now, thorough=False)
+    return replace(
+        gone,
+        memories=0,
+        cues=gone.memories + gone.cues,
+        recalls=gone.recalls + len(repeating.recalls),
+    )
 
 
 def _mended_chains(session: Session, turn: Turn, wholes: Sequence[int]) -> dict[Pair, Row]:
@@ -280,20 +372,21 @@ def _over_the_gaps(
     return joined
 
 
-def remove_rows(session: Session, turn: Turn, numbers: Sequence[int]) -> None:
-    """Deletes rows by number from every table, and their links; leaves tombstones."""
+def remove_rows(session: Session, turn: Turn, numbers: Sequence[int]) -> tuple[int, int]:
+    """Deletes rows by number from every table, and their links; leaves tombstones. Returns how
+    many links and recall records went."""
     if not numbers:
-        return
+        return 0, 0
     here = {"tenant": turn.tenant, "space": turn.space}
     packed = session.pack(numbers)
     recalled = session.all(TOUCHED_RECALLS, numbers=packed, **here)
     ended = {(row[0], row[1]) for row in session.all(ENDED_LINKS, numbers=packed, **here)}
     remove_links(session, turn, ended)
-    for query in REMOVE_NUMBERED:
+    for query in (*REMOVE_NUMBERED, REMOVE_SOURCES_ON):
         session.run(query, numbers=packed, **here)
-    for row in recalled:
-        session.run(REMOVE_EMPTY_RECALL, recall=row[0], **here)
+    recalls_gone = sum(session.run(REMOVE_EMPTY_RECALL, recall=row[0], **here) for row in recalled)
     bury(session, turn, [(number, 0) for number in numbers])
+    return len(ended), recalls_gone
 
 
 def recount_interaction(session: Session, turn: Turn, label: int) -> None:

@@ -36,6 +36,9 @@ _GRAPH_ROWS = (
         items.c.concepts,
         items.c.facets,
         vectors.c.vector,
+        items.c.valid_from,
+        items.c.valid_to,
+        items.c.recorded,
     )
     .select_from(
         items.outerjoin(
@@ -58,10 +61,21 @@ _GRAPH_LINKS = select(
     links.c.revision,
     links.c.last_coactivated,
 ).where(links.c.tenant == bindparam("tenant"), links.c.space == bindparam("space"))
-ALL_ROWS = Query(lambda _: _GRAPH_ROWS.order_by(items.c.number))
+# What is archived is not in the graph.
+ALL_ROWS = Query(lambda _: _GRAPH_ROWS.where(items.c.archived.is_(None)).order_by(items.c.number))
 ALL_LINKS = Query(lambda _: _GRAPH_LINKS.order_by(links.c.source, links.c.target))
 # Sorted afterwards: asked for an order, the planner reads the whole space in it.
-NEW_ROWS = Query(lambda _: _GRAPH_ROWS.where(items.c.revision > bindparam("since")))
+NEW_ROWS = Query(
+    lambda _: _GRAPH_ROWS.where(items.c.revision > bindparam("since"), items.c.archived.is_(None))
+)
+ARCHIVED = Query(
+    lambda _: select(items.c.number).where(
+        items.c.tenant == bindparam("tenant"),
+        items.c.space == bindparam("space"),
+        items.c.revision > bindparam("since"),
+        items.c.archived.is_not(None),
+    )
+)
 NEW_LINKS = Query(lambda _: _GRAPH_LINKS.where(links.c.revision > bindparam("since")))
 REMOVALS = Query(
     lambda _: (
@@ -95,18 +109,21 @@ def changes(session: Session, space: SpaceInfo, since: int) -> Changes:
         for portion in session.portions(ALL_ROWS, PORTION, model=model, **here):
             rows += _graph_rows(portion)
         linked = session.all(ALL_LINKS, **here)
-        removed = []
+        removed, archived = [], []
     else:
         rows = _graph_rows(session.all(NEW_ROWS, model=model, since=since, **here))
         rows.sort(key=itemgetter(0))
         linked = sorted(session.all(NEW_LINKS, since=since, **here), key=itemgetter(0, 1))
         removed = session.all(REMOVALS, since=since, **here)
+        archived = session.all(ARCHIVED, since=since, **here)
     return Changes(
         revision=revision,
         rebuild=rebuild,
         rows=rows,
         links=linked,
-        removed_items=[source for source, target in removed if target == 0],
+        removed_items=sorted(
+            {source for source, target in removed if target == 0} | {row[0] for row in archived}
+        ),
         removed_links=[(source, target) for source, target in removed if target != 0],
     )
 
@@ -119,8 +136,11 @@ def _graph_rows(rows: list[Row]) -> list[Row]:
     return [
         (
             n, u, r, p, k, s if s >= 0 else s + wrap, t if t >= 0 else t + wrap,
-            c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12,
+            c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
         )
-        for n, u, r, p, k, s, t, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 in rows
+        for (
+            n, u, r, p, k, s, t,
+            c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
+        ) in rows
     ]
     # fmt: on

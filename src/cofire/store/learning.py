@@ -123,7 +123,7 @@ def learn(
         record = replace(record, cue=None, via=_vias(record, None))
         moves = [move for move in moves if not move.cue]
     if not moves:
-        _untake(session, turn)
+        untake(session, turn)
         kept = None if new_cue else record.cue
         return Learned(seq=None, changed=(), evicted=(), cue=kept, revision=turn.revision - 1)
     if cue is not None:
@@ -233,7 +233,7 @@ def _answered(moves: Sequence[Move], cue: int, *, new: bool) -> bool:
     return any(move.pair[0] == cue and (move.credit > 0.0 or not new) for move in moves if move.cue)
 
 
-def _untake(session: Session, turn: Turn) -> None:
+def untake(session: Session, turn: Turn) -> None:
     """Gives the turn back: nothing was written."""
     session.run(
         UNTAKE_TURN,

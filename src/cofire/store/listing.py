@@ -17,7 +17,7 @@ from cofire.errors import InputError
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, ONE
 from cofire.store.records import ItemRow, ListedRow, SpaceInfo
 from cofire.store.rows import attribute_hashes, item_from_row, kind_code, label_hash, tag_hashes
-from cofire.store.schema import attributes, tags
+from cofire.store.schema import attributes, derived, tags
 from cofire.store.session import Query, Session, SqlFlavour
 from cofire.types import Filters, to_micros
 
@@ -33,8 +33,11 @@ def list_items(
     after: Cursor | None = None,
     limit: int = 100,
     newest_first: bool = True,
+    archived: bool = False,
+    with_derived: bool = True,
 ) -> list[ListedRow]:
-    """Up to `limit` whole items of the spaces by (time, uid), after the position `after`."""
+    """Up to `limit` whole items of the spaces by (time, uid), after the position `after`: those
+    that are not `archived`, or only those; with what was derived, or without."""
     if limit < 1:
         raise InputError(f"a page needs a limit of at least 1, not {limit}")
     parameters = _parameters(session, filters)
@@ -50,6 +53,8 @@ def list_items(
         until=filters.until is not None,
         after=after is not None,
         newest_first=newest_first,
+        archived=archived,
+        with_derived=with_derived,
     )
     pages: list[list[ListedRow]] = []
     for space in among:
@@ -107,6 +112,8 @@ def _page(
     until: bool,
     after: bool,
     newest_first: bool,
+    archived: bool,
+    with_derived: bool,
 ) -> Query:
     """The query of a page with these conditions; one per combination, kept. Of tags and attributes
     0, 1 or several are wanted, and 2 stands for several."""
@@ -116,7 +123,16 @@ def _page(
             ONE.c.tenant == bindparam("tenant"),
             ONE.c.space == bindparam("space"),
             ONE.c.parent == 0,
+            ONE.c.archived.is_not(None) if archived else ONE.c.archived.is_(None),
         ]
+        if not with_derived:
+            conditions.append(
+                ~exists().where(
+                    derived.c.tenant == ONE.c.tenant,
+                    derived.c.space == ONE.c.space,
+                    derived.c.number == ONE.c.number,
+                )
+            )
         if kinds:
             conditions.append(ONE.c.kind.in_(flavour.members("kinds")))
         if speakers:

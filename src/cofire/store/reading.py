@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import starmap
 
-from sqlalchemy import and_, bindparam, case, func, select
+from sqlalchemy import and_, bindparam, case, exists, func, or_, select
 
 from cofire.store.records import (
+    KIND_CODES,
     KINDS,
     LINK_TYPES,
     ItemRow,
@@ -20,6 +21,7 @@ from cofire.store.rows import attribute_hashes, item_from_row, label_hash, quota
 from cofire.store.schema import (
     accesses,
     attributes,
+    derived,
     items,
     links,
     models,
@@ -151,6 +153,30 @@ FIND_ATTRIBUTES = Query(
             attributes.c.hash.in_(flavour.members("hashes")),
         )
         .order_by(attributes.c.number)
+    )
+)
+# Memories that somebody told, by number: not archived, not derived, no cues.
+TOLD_SINCE = Query(
+    lambda flavour: (
+        select(items.c.number)
+        .where(
+            items.c.tenant == bindparam("tenant"),
+            items.c.space == bindparam("space"),
+            items.c.parent == 0,
+            items.c.archived.is_(None),
+            items.c.kind.in_(flavour.members("kinds")),
+            or_(
+                items.c.number > bindparam("after"),
+                and_(items.c.updated >= bindparam("since"), items.c.version > 1),
+            ),
+            ~exists().where(
+                derived.c.tenant == items.c.tenant,
+                derived.c.space == items.c.space,
+                derived.c.number == items.c.number,
+            ),
+        )
+        .order_by(items.c.number)
+        .limit(bindparam("row_limit"))
     )
 )
 HISTORY = Query(
@@ -302,6 +328,30 @@ def find_metadata(
     found = fetch(session, space, [row[0] for row in rows])
     wanted = set(values)  # two values may have one hash
     return [row for row in found if str(row.metadata.get(name)) in wanted]
+
+
+def told_since(
+    session: Session,
+    space: SpaceInfo,
+    kinds: Sequence[str],
+    *,
+    after: int,
+    since: int,
+    limit: int,
+) -> list[int]:
+    """Up to `limit` numbers, ascending, of memories of these kinds that somebody told: those above
+    number `after`, and those whose text was changed at `since` (µs) or later. Neither what is
+    archived nor what was derived."""
+    rows = session.all(
+        TOLD_SINCE,
+        tenant=space.tenant_id,
+        space=space.space_id,
+        kinds=[KIND_CODES[kind] for kind in kinds],
+        after=after,
+        since=since,
+        row_limit=limit,
+    )
+    return [row[0] for row in rows]
 
 
 def history(session: Session, space: SpaceInfo, number: int) -> list[VersionRow]:

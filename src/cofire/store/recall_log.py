@@ -1,7 +1,8 @@
 """Recall records, buffered: a recall never waits for the disk, and writes come in batches.
 
 What is buffered is lost if the process is killed; it is a log of questions, not a memory. Deleting
-flushes first, so that no record of a deleted memory can follow its deletion.
+flushes first, so that no record of a deleted memory can follow its deletion. Where a space's rule
+learns from recalls as such, it learns here: in the background, in the transaction that keeps them.
 """
 
 from __future__ import annotations
@@ -30,9 +31,14 @@ _log = get_logger(__name__)
 
 
 class RecallLog:
-    """Writes recall records from one background thread, started with the first record."""
+    """Writes recall records from one background thread, started with the first record.
+
+    `teaching` False: nothing is learned from them, whatever a space's rule says (an evaluation that
+    asks must not teach).
+    """
 
     def __init__(self, store: Store, interval: float = INTERVAL) -> None:
+        self.teaching = True
         self._store = store
         self._interval = interval
         self._start()
@@ -81,7 +87,7 @@ class RecallLog:
             if not batch:
                 return
             try:
-                self._store.record_recalls(batch)
+                self._store.record_recalls(batch, teach=self.teaching)
             except StoreError:
                 with self._lock:
                     self._waiting[:0] = batch

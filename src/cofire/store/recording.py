@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -12,8 +13,8 @@ from cofire.dynamics.plasticity import SIGNALS
 from cofire.errors import InputError
 from cofire.store.events import LEARNING, add_events
 from cofire.store.forgetting import WHOLES
-from cofire.store.reading import REVISION
-from cofire.store.records import EventRecord, RecallHit, RecallRecord, SpaceInfo
+from cofire.store.records import HYDRATION, EventRecord, RecallHit, RecallRecord, SpaceInfo
+from cofire.store.rules import SETTINGS
 from cofire.store.schema import accesses, recall_items, recalls
 from cofire.store.session import Query, Row, Session
 from cofire.store.writing import take_turn
@@ -91,26 +92,31 @@ READ_HITS = Query(
 
 def record_recalls(
     session: Session, batch: Sequence[tuple[SpaceInfo, RecallRecord]], *, count_use: bool
-) -> int:
+) -> list[tuple[SpaceInfo, RecallRecord]]:
     """Keeps recall records and (`count_use`) counts their hits as accesses; revisions stay.
 
     The records were buffered, and deletion beats every buffer: memories forgotten since are left
     out, and a record of which nothing is left, or whose space is gone, is not kept. A record that
-    is kept already is passed over. Returns how many records were kept.
+    is kept already is passed over. Returns those that were kept, their spaces with the settings
+    they have now.
     """
-    by_space: dict[tuple[int, int], list[RecallRecord]] = {}
+    by_space: dict[tuple[int, int], tuple[SpaceInfo, list[RecallRecord]]] = {}
     for space, record in batch:
-        by_space.setdefault((space.tenant_id, space.space_id), []).append(record)
-    return sum(
-        _record(session, {"tenant": tenant, "space": space}, records, count_use)
-        for (tenant, space), records in by_space.items()
-        if session.one(REVISION, tenant=tenant, space=space) is not None
-    )
+        key = (space.tenant_id, space.space_id)
+        by_space.setdefault(key, (space, []))[1].append(record)
+    kept: list[tuple[SpaceInfo, RecallRecord]] = []
+    for (tenant, number), (space, records) in by_space.items():
+        here = {"tenant": tenant, "space": number}
+        row = session.one(SETTINGS, **here)
+        if row is not None:
+            now = replace(space, settings=json.loads(row[0]))
+            kept += [(now, record) for record in _record(session, here, records, count_use)]
+    return kept
 
 
 def _record(
     session: Session, here: dict[str, int], batch: Sequence[RecallRecord], count_use: bool
-) -> int:
+) -> list[RecallRecord]:
     wanted = sorted({hit.number for record in batch for hit in record.hits})
     found = session.all(WHOLES, numbers=session.pack(wanted), **here)
     wholes = {number: parent or number for number, parent in found}
@@ -128,6 +134,8 @@ def _record(
         for hit in left.values():
             row = (record.uid, hit.number, hit.position, float(hit.score), int(hit.linked), hit.via)
             hits.append((*here.values(), *row))
+        if record.profile == HYDRATION:  # to be shown because one is new, or pinned, is no use
+            continue
         for number in {wholes[number] for number in left}:
             used[number] += 1
             last[number] = max(record.time, last.get(number, record.time))
@@ -135,7 +143,7 @@ def _record(
     session.many(ADD_HIT, hits, HIT_COLUMNS)
     if count_use:
         _count(session, here, used, last)
-    return len(kept)
+    return [record for record in batch if record.uid in kept]
 
 
 def record_access(session: Session, space: SpaceInfo, numbers: Sequence[int], time: int) -> None:

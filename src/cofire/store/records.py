@@ -180,6 +180,9 @@ class GraphRow(NamedTuple):
     concepts: bytes
     facets: bytes
     vector: bytes | None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    recorded: int = 0
 
 
 class GraphLink(NamedTuple):
@@ -262,6 +265,15 @@ class ItemRow(NamedTuple):
     revision: int
 
 
+class NewVector(NamedTuple):
+    """A vector made after the fact: float16 little-endian, of the text that the item or segment
+    had at `revision` (`ItemRow.revision`)."""
+
+    number: int
+    revision: int
+    vector: bytes
+
+
 class ListedRow(NamedTuple):
     """One row of a listing and the space it is in."""
 
@@ -315,6 +327,11 @@ class RecallHit(NamedTuple):
     score: float
     linked: bool
     via: int = 0
+
+
+HYDRATION = "hydration"
+"""`RecallRecord.profile` of a session's opening context: neither a use nor a retrieval of what is
+in it. The `score` of a hit is the place of its section in `types.HEADINGS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,3 +408,142 @@ class Finding:
     message: str
     count: int
     examples: tuple[str, ...] = ()
+
+
+DERIVED_SIGNAL = 1 << 30
+"""The bit of `signals` that marks what was derived, for the active graph."""
+STATES: tuple[str, ...] = ("current", "quarantined", "stale")
+"""States of what was derived by their stored code. Only what is current is recalled; quarantined
+failed verification; stale rests on something that was edited or deleted and waits for it."""
+STATE_CODES: Mapping[str, int] = {state: code for code, state in enumerate(STATES)}
+
+
+class SourceRow(NamedTuple):
+    """What a derived memory rests on: characters `start` to `end` of version `version` of the
+    memory `source` (all 0: the memory as a whole)."""
+
+    number: int
+    source: int
+    version: int = 0
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDerived:
+    """Something that consolidation made, ready to be filed.
+
+    `sources` are (source, version, start, end). It is filed only while every source has that
+    version (version 0: while it is there). `links` are (other end, type, strength) from it,
+    `supersedes` numbers of derived memories that it ends, each with its end of validity (µs).
+    `subject`, `slot`, `value`, `single`: see `consolidation.drafts.Draft`.
+    """
+
+    item: NewItem
+    maker: str
+    sources: tuple[tuple[int, int, int, int], ...]
+    prompt: str | None = None
+    state: str = "current"
+    subject: str = ""
+    slot: str | None = None
+    value: str | None = None
+    single: bool = False
+    reasons: tuple[str, ...] = ()
+    closed: int | None = None
+    links: tuple[tuple[int, str, float], ...] = ()
+    supersedes: tuple[tuple[int, int], ...] = ()
+
+
+class DerivedRow(NamedTuple):
+    """A derived memory: `item` and what is known of its making. `closed` is when its end of
+    validity was recorded (µs), `sources` in the order of their numbers."""
+
+    item: ItemRow
+    maker: str
+    prompt: str | None
+    state: str
+    subject: str
+    slot: str | None
+    value: str | None
+    single: bool
+    reasons: tuple[str, ...]
+    closed: int | None
+    sources: tuple[SourceRow, ...]
+
+
+class DerivedFields(NamedTuple):
+    """What is known of the making of the derived memory `number`, without its item."""
+
+    number: int
+    maker: str
+    prompt: str | None
+    state: str
+    subject: str
+    slot: str | None
+    value: str | None
+    single: bool
+    reasons: tuple[str, ...]
+    closed: int | None
+    sources: tuple[SourceRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What deleting did: how many `memories` that were named, `uids` of everything that went and
+    `numbers` of all its rows (segments too), how many `derived` memories and `cues` went with them,
+    which derived ones are `doubtful` now (they lost a part of what they rest on and wait for
+    verification, out of recall), which `reopened` (what had ended them is gone), how many `links`
+    and `recalls` (questions) went."""
+
+    memories: int = 0
+    uids: tuple[bytes, ...] = ()
+    numbers: tuple[int, ...] = ()
+    derived: int = 0
+    cues: int = 0
+    doubtful: tuple[int, ...] = ()
+    reopened: tuple[int, ...] = ()
+    links: int = 0
+    recalls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptPart:
+    """What went from one space: `uids` of memories, `numbers` of rows, and how much of what.
+    `whole`: all of the space, whose `uids` and `numbers` are then not listed. `doubtful` and
+    `reopened` are uids of derived memories that stay."""
+
+    ref: SpaceRef
+    space_id: int
+    whole: bool = False
+    uids: tuple[bytes, ...] = ()
+    numbers: tuple[int, ...] = ()
+    doubtful: tuple[bytes, ...] = ()
+    reopened: tuple[bytes, ...] = ()
+    memories: int = 0
+    derived: int = 0
+    cues: int = 0
+    links: int = 0
+    recalls: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptRow:
+    """A receipt of deletion: ids, counts and a time (µs). `scrubbed`: no copy of what went is left
+    in the store's files either."""
+
+    tenant_id: int
+    uid: bytes
+    time: int
+    scrubbed: bool
+    parts: tuple[ReceiptPart, ...]
+
+
+class StepRow(NamedTuple):
+    """How far a step of consolidation has come: the last `period` it was applied in, and up to
+    which `revision` and event `seq` it has seen everything, at `time` (µs)."""
+
+    name: str
+    period: int = -1
+    revision: int = 0
+    seq: int = 0
+    time: int = 0

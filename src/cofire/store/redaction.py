@@ -12,7 +12,7 @@ from cofire.store.events import (
     LEARNING,
     add_events,
     events_about,
-    remove_event,
+    remove_events,
     rewrite_event,
 )
 from cofire.store.folding import Pair, moves_of, taken_link
@@ -37,8 +37,8 @@ class Redaction:
     """What follows from a redaction.
 
     touched: whether the log changed. cues: that no memory is left of; to be deleted too. pairs:
-    whose strengths must be settled anew once the rows are gone. rewritten: events that may bear no
-    evidence any more.
+    whose strengths must be settled anew once the rows are gone, and those that went with one end,
+    for the sake of the other. rewritten: events that may bear no evidence any more.
     """
 
     touched: bool = False
@@ -69,6 +69,7 @@ def redact(session: Session, turn: Turn, rule: Rule, numbers: Collection[int]) -
     add_events(session, turn, [_notice(max(event.time for event in changed.values()))])
     pairs: set[Pair] = set()
     rewritten: set[int] = set()
+    silent: list[EventRecord] = []
     for seq, event in changed.items():
         pairs.update(pair for pair, _, _ in moves_of(rule, former[seq]))
         pairs.update(_taken(former[seq]))
@@ -76,12 +77,14 @@ def redact(session: Session, turn: Turn, rule: Rule, numbers: Collection[int]) -
             rewrite_event(session, turn, event)
             rewritten.add(seq)
         else:
-            remove_event(session, turn, former[seq])
+            silent.append(former[seq])
+    remove_events(session, turn, silent)
     apart = gone | lost
     return Redaction(
         touched=True,
         cues=tuple(sorted(living)),
-        pairs=frozenset(pair for pair in pairs if apart.isdisjoint(pair)),
+        # A link that goes leaves a place at its other end, which an evicted one may have had.
+        pairs=frozenset(pair for pair in pairs if not apart.issuperset(pair)),
         rewritten=frozenset(rewritten),
     )
 

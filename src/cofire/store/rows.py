@@ -155,12 +155,13 @@ def segment_row(whole: Row, number: int, index: int, item: NewItem, segment: New
         1,  # version
         item.offset,
         *whole[28:30],  # recorded, updated
+        item.archived,
         *_EMPTY_TAIL,
     )
 
 
 _EMPTY_TAIL: Row = (
-    *(None, None, None, None),  # archived, confidence, valid_from, valid_to
+    *(None, None, None),  # confidence, valid_from, valid_to
     0,  # untrusted
     *(None,) * 7,  # key, key_hash, language, role, speaker, session, title
     *("[]", "[]", "[]", "{}"),

@@ -58,6 +58,12 @@ def described(rule: Rule) -> str | dict[str, Any]:
     return {**values, "alpha": dict(rule.alpha)}
 
 
+def rule_name(settings: Mapping[str, Any]) -> str:
+    """The name of the rule that a space's settings name, known to this version or not."""
+    named = settings.get(SETTING, COFIRE_RULE.name)
+    return str(named.get("name", "")) if isinstance(named, Mapping) else str(named)
+
+
 def read_rule(session: Session, space: SpaceInfo) -> Rule:
     """The rule that a space learns by now. Raises NotFoundError, ConfigurationError."""
     return rule_of(_settings(session, space))
@@ -96,6 +102,20 @@ def require_rule(session: Session, space: SpaceInfo, rule: Rule) -> None:
             "given; replay its log by the new rule first, or learn by the former"
         )
     set_settings(session, space, {**settings, SETTING: described(rule)})
+
+
+def adopt_rule(session: Session, space: SpaceInfo, settings: Mapping[str, Any]) -> bool:
+    """Learns by the rule that another space's settings name, if this one names none and has learned
+    nothing yet; whether it now learns by that rule. Raises ConfigurationError for one that is not
+    known."""
+    wanted, own = rule_of(settings), _settings(session, space)
+    if rule_of(own) == wanted:
+        return True
+    first = session.all(FIRST_EVENT, tenant=space.tenant_id, space=space.space_id)[0][0]
+    if SETTING in own or first is not None:
+        return False
+    set_settings(session, space, {**own, SETTING: described(wanted)})
+    return True
 
 
 def _settings(session: Session, space: SpaceInfo) -> dict[str, Any]:

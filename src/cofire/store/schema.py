@@ -371,6 +371,84 @@ checkpoints = Table(
     comment="The fold of the events up to seq, to bound replay.",
 )
 
+derived = Table(
+    "derived",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    Column("maker", Text, nullable=False, comment="'extractive', or the model's name"),
+    Column("prompt", Text, nullable=True, comment="name@version of what the model was asked"),
+    Column("state", SmallInteger, nullable=False, comment="a position in records.STATES"),
+    Column("subject", Text, nullable=False, server_default=""),
+    _integer("subject_hash", "0"),
+    Column("slot", Text, nullable=True),
+    _integer("slot_hash", "0"),
+    Column("value", Text, nullable=True),
+    _small("single", "0"),
+    Column("reasons", Text, nullable=False, server_default="[]", comment="why it is not trusted"),
+    Column("closed", BigInteger, nullable=True, comment="when its end of validity was recorded"),
+    Index("ix_derived_slot", "tenant", "space", "subject_hash", "slot_hash"),
+    comment="What consolidation made, beside its row in items.",
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("number"),
+    _key("source"),
+    _key("start"),
+    _integer("end"),
+    _integer("version"),
+    Index("ix_sources_source", "tenant", "space", "source"),
+    comment="What a derived memory rests on: characters of a version of another. No words.",
+    sqlite_with_rowid=False,
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    Column("name", String(40), primary_key=True),
+    _integer("period"),
+    _integer("revision"),
+    _integer("seq"),
+    _integer("time"),
+    comment="How far each step of consolidation has come.",
+    sqlite_with_rowid=False,
+)
+
+consolidations = Table(
+    "consolidations",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    _key("seq"),
+    _integer("started"),
+    _integer("ended"),
+    Column("report", Text, nullable=False, comment="JSON: counts, durations, cost; no content"),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    _key("tenant"),
+    Column("uid", LargeBinary, primary_key=True),
+    _integer("time"),
+    _small("scrubbed", "0"),
+    Column("body", Text, nullable=False, comment="JSON: ids and counts; no content"),
+    Index(
+        "ix_receipts_pending",
+        "scrubbed",
+        sqlite_where=text("scrubbed = 0"),
+        postgresql_where=text("scrubbed = 0"),
+    ),
+    comment="What was deleted, told without saying what it was.",
+)
+
 projections = Table(
     "projections",
     metadata,
@@ -396,6 +474,10 @@ SPACE_TABLES: tuple[Table, ...] = (
     events,
     event_items,
     checkpoints,
+    derived,
+    sources,
+    steps,
+    consolidations,
     projections,
 )
 """Every table keyed by (tenant, space, …): what forgetting a space must empty."""
@@ -409,5 +491,7 @@ NUMBERED_TABLES: tuple[Table, ...] = (
     versions,
     recall_items,
     event_items,
+    derived,
+    sources,
 )
 """Tables with a row per item: what forgetting an item must empty, and orphans are sought in."""

@@ -7,7 +7,7 @@ What differs between databases is behind `Backend`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -154,8 +154,15 @@ class Backend(Protocol):
         """The only writer; commits on leaving, rolls back if leaving by an exception."""
         ...
 
-    def purge_residue(self) -> None:
-        """Best effort: removes deleted content from logs and free pages."""
+    def purge_residue(self, *, thorough: bool = False, quietly: bool = False) -> bool:
+        """Removes deleted content from logs and free pages as far as that is quick (`thorough`:
+        however long it takes); returns whether nothing is left. What was in the way is logged,
+        unless `quietly`."""
+        ...
+
+    def drop_copies(self, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+        """Deletes copies of the whole store that were made without being asked for, if any of
+        these memories is in them: by space, uids (None: all). Returns whether none is left."""
         ...
 
     def scrub(self) -> None:

@@ -8,20 +8,27 @@ through the ends of those.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cofire.dynamics.plasticity import LinkState, Rule
 from cofire.store.events import (
     ALL_EVENTS,
+    ALL_EVICTED,
+    ALL_TO_FOLD,
     LEARNING,
     REPEATED,
     add_events,
     ends_of_cues,
-    event_from_row,
     events_about,
-    remove_event,
+    events_by_seq,
+    events_from_rows,
+    read_together,
+    remove_events,
+    seqs_about,
 )
 from cofire.store.folding import (
     Eviction,
@@ -30,6 +37,7 @@ from cofire.store.folding import (
     Movement,
     Pair,
     moves_of,
+    ordered,
     taken_link,
 )
 from cofire.store.records import EventRecord
@@ -52,17 +60,31 @@ TOLERANCE = 1e-9
 """By how much strengths may differ between machines: 2 ** x is the C library's."""
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pauses Python's search for cycles: a fold makes a million objects and not one cycle, and
+    looking through them over and over takes as long as the fold."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 @dataclass(slots=True)
 class Folded:
-    """A fold that is done, and what the log said of evictions."""
+    """A fold that is done, and what the log said of evictions of the pairs followed."""
 
     fold: Fold
-    pairs: frozenset[Pair] | None  # what was followed; None: everything
+    pairs: frozenset[Pair] | None  # None: everything, and what the log said was not read
     evicted: list[EventRecord] = field(default_factory=list)
     cues: set[int] = field(default_factory=set)
     idle: list[EventRecord] = field(default_factory=list)
 
 
+@collector_paused()
 def fold_space(
     session: Session,
     here: dict[str, int],
@@ -82,9 +104,9 @@ def fold_space(
     groups = frozenset(_group(row) for row in session.all(REPEATED, **here))
     fold = Fold(rule, blocked=blocked, repeated=groups, watched=watched, reporting=reporting)
     folded = Folded(fold, None)
-    for rows in session.portions(ALL_EVENTS, PORTION, **here):
-        for row in rows:
-            event = event_from_row(row)
+    wanted = ALL_TO_FOLD if watched is None else ALL_EVENTS
+    for rows in session.portions(wanted, PORTION, **here):
+        for event in events_from_rows(rows):
             if up_to_seq is not None and event.seq > up_to_seq:
                 continue
             if up_to_time is None or event.time <= up_to_time:
@@ -100,7 +122,7 @@ def _take(folded: Folded, event: EventRecord, looked_at: Collection[int]) -> Non
     fresh = folded.fold.take(event)
     if event.cue is not None:
         folded.cues.add(event.cue)
-    if event.type == "evict" and taken_link(event) is not None:
+    if event.type == "evict" and folded.pairs is not None:
         folded.evicted.append(event)
     if not fresh and event.seq in looked_at and event.type in LEARNING:
         folded.idle.append(event)
@@ -148,9 +170,10 @@ def _scope(
     known: set[int] = set()
     ahead = {end for pair in scope.pairs for end in pair}
     while ahead:
-        scope.events.update(events_about(session, here, ahead))
-        if len(scope.events) > WIDE:
+        seqs = seqs_about(session, here, ahead, WIDE + 1)
+        if len(scope.events.keys() | set(seqs)) > WIDE:
             return None
+        scope.events.update(events_by_seq(session, here, seqs))
         known |= ahead
         crowded = _crowded(scope, rule, ahead)
         scope.pairs.update(*crowded)
@@ -199,13 +222,13 @@ def settle(
     here = {"tenant": turn.tenant, "space": turn.space}
     folded = fold_pairs(session, here, rule, pairs, looked_at=rewritten)
     if folded.idle:
-        for event in folded.idle:
-            remove_event(session, turn, event)
+        remove_events(session, turn, folded.idle)
         if rule.kind == "hela_mem":  # their ticks are undone, too
             folded = fold_pairs(session, here, rule, pairs)
     write_fold(session, turn, folded)
 
 
+@collector_paused()
 def write_fold(session: Session, turn: Turn, folded: Folded, tolerance: float = 0.0) -> int:
     """Writes what was folded where it differs from what is stored; returns how many differed."""
     here = {"tenant": turn.tenant, "space": turn.space}
@@ -247,15 +270,15 @@ def differs(one: LinkState | None, other: LinkState | None, tolerance: float = T
 
 def _report_evictions(session: Session, turn: Turn, folded: Folded) -> None:
     """Makes the log tell of the evictions that there were, and of no others."""
-    happened = Counter((gone.pair, gone.event.time) for gone in folded.fold.evictions)
-    for event in folded.evicted:
-        pair = taken_link(event)
-        if pair is None or (folded.pairs is not None and pair not in folded.pairs):
-            continue
-        if happened[pair, event.time] > 0:
-            happened[pair, event.time] -= 1
+    happened = Counter([(gone.pair, gone.event.time) for gone in folded.fold.evictions])
+    untrue = []
+    for seq, pair, time in _told(session, turn, folded):
+        if happened[pair, time] > 0:
+            happened[pair, time] -= 1
         else:
-            remove_event(session, turn, event)
+            untrue.append(seq)
+    here = {"tenant": turn.tenant, "space": turn.space}
+    remove_events(session, turn, events_by_seq(session, here, untrue).values())
     new = []
     for gone in reversed(folded.fold.evictions):
         if happened[gone.pair, gone.event.time] > 0:
@@ -264,6 +287,21 @@ def _report_evictions(session: Session, turn: Turn, folded: Folded) -> None:
     if new:
         named = {number for event in new for number, _ in event.items}
         add_events(session, turn, new[::-1], named - folded.fold.dead)
+
+
+def _told(session: Session, turn: Turn, folded: Folded) -> Iterator[tuple[int, Pair, int]]:
+    """What the log says of evictions, oldest first: (sequence number, pair, time)."""
+    if folded.pairs is None:
+        here = {"tenant": turn.tenant, "space": turn.space}
+        for rows in session.portions(ALL_EVICTED, PORTION, **here):
+            ends = read_together([row[1] for row in rows])
+            for (seq, _, time, cue), ((one, _), (other, _), *_) in zip(rows, ends, strict=True):
+                yield seq, ordered(one, other, cue), time
+        return
+    for event in folded.evicted:
+        pair = taken_link(event)
+        if pair in folded.pairs:
+            yield event.seq, pair, event.time
 
 
 def eviction_event(gone: Eviction) -> EventRecord:

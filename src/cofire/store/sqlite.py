@@ -7,6 +7,7 @@ survives a fork. Works on local disks only: WAL needs shared memory.
     sqlite_files        making, recognising, migrating and restoring a file
     sqlite              transactions on it
     sqlite_copying      copying a database out, and over one
+    sqlite_copies       the copies that migrations leave beside a store
     sqlite_places       where a copy may be written
     sqlite_schema       whether a database is what the migrations make
     sqlite_erasing      clearing what deleting leaves
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from cofire.store.migrations import HEAD
 from cofire.store.records import Finding
 from cofire.store.session import Compiled, Query, Row, Session
 from cofire.store.sqlite_connections import Connections
+from cofire.store.sqlite_copies import drop_copies
 from cofire.store.sqlite_copying import copy_out, copy_over
 from cofire.store.sqlite_erasing import clear_after_deletion, scrub
 from cofire.store.sqlite_errors import CORRUPT, REFUSED, primary
@@ -129,8 +131,11 @@ class SQLiteBackend:
 
     # Upkeep
 
-    def purge_residue(self) -> None:
-        clear_after_deletion(self._connections)
+    def purge_residue(self, *, thorough: bool = False, quietly: bool = False) -> bool:
+        return clear_after_deletion(self._connections, thorough=thorough, quietly=quietly)
+
+    def drop_copies(self, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+        return drop_copies(self.path, spaces)
 
     def scrub(self) -> None:
         scrub(self._connections)

@@ -20,29 +20,35 @@ PATIENCE = 0.5  # seconds that a deletion waits for readers, most of which are g
 _log = get_logger(__name__)
 
 
-def clear_after_deletion(connections: Connections) -> None:
-    """Rebuilds a small file and empties the log. The deletion itself has happened, so what goes
-    wrong here is logged and not raised."""
+def clear_after_deletion(
+    connections: Connections, *, thorough: bool = False, quietly: bool = False
+) -> bool:
+    """Rebuilds a small file (`thorough`: of any size) and empties the log; returns whether nothing
+    of what was deleted before is left in either. The deletion itself has happened, so what goes
+    wrong here is logged, unless it is to be done `quietly`, and not raised."""
     reasons: list[str] = []
+    rebuilt = False
     try:
         with connections.alone() as connection:
             connection.execute("ROLLBACK")  # both happen outside of transactions
-            if connections.path.stat().st_size <= REBUILT_AT_ONCE:
+            if thorough or connections.path.stat().st_size <= REBUILT_AT_ONCE:
                 try:
-                    _rebuild(connection, PATIENCE)
+                    _rebuild(connection, connections.wait if thorough else PATIENCE)
+                    rebuilt = True
                 except sqlite3.Error as exc:
                     reasons.append(f"the file could not be rebuilt: {exc}")
             if not _empty_log(connection, PATIENCE):
                 reasons.append("somebody was reading, so the log could not be emptied")
     except (sqlite3.Error, StoreError, OSError) as exc:
         reasons.append(str(exc))
-    if reasons:
+    if reasons and not quietly:
         _log.warning(
             "deleted, but traces may stay in the files until the next deletion, `cofire scrub`, "
             "or the last process closes the store",
             store=str(connections.path),
             reason="; ".join(reasons),
         )
+    return rebuilt and not reasons
 
 
 def scrub(connections: Connections) -> None:

@@ -16,6 +16,7 @@ from cofire.errors import FormatError, NotFoundError, SchemaVersionError, StoreU
 from cofire.store.migrations import HEAD, REVISIONS
 from cofire.store.schema import SPACE_TABLES
 from cofire.store.sqlite import SQLiteBackend
+from cofire.store.sqlite_copies import copy_before
 from cofire.store.sqlite_places import APPLICATION_ID
 from cofire.store.sqlite_schema import schema_differences
 from cofire.types import Progress
@@ -127,8 +128,7 @@ def _migrate(backend: SQLiteBackend, *, keep_copy: bool = True) -> None:
         if revision == HEAD:
             return
         if revision is not None and keep_copy:
-            copy = backend.path.with_name(f"{backend.path.name}.schema-{revision}.backup")
-            backend.backup(copy, None)
+            backend.backup(copy_before(backend.path, revision), None)
         migrations.upgrade(connection)
         _fix_statistics(raw)
         raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -286,6 +286,14 @@ def _outrun(prepared: sqlite3.Connection, live: sqlite3.Connection) -> None:
             "WHERE tenant = ? AND id = ?",
             (revision, last_number, tenant, space),
         )
+    # What was deleted since the backup is back; its receipts stay, so that they can tell.
+    receipts = live.execute("SELECT tenant, uid, time, body FROM receipts").fetchall()
+    prepared.executemany(
+        "INSERT OR REPLACE INTO receipts (tenant, uid, time, scrubbed, body) "
+        "VALUES (?, ?, ?, 0, ?)",
+        receipts,
+    )
+    prepared.execute("UPDATE receipts SET scrubbed = 0")
     prepared.execute("UPDATE spaces SET revision = revision + ?", (REVISION_LEAP,))
     prepared.execute("UPDATE spaces SET floor = revision")
     prepared.execute("COMMIT")

@@ -10,6 +10,7 @@ from typing import Any, Self
 from cofire.dynamics.plasticity import LinkState, Rule
 from cofire.store import (
     checking,
+    deriving,
     embedding,
     forgetting,
     graph_changes,
@@ -19,6 +20,7 @@ from cofire.store import (
     looking_back,
     reading,
     recording,
+    rehearsal,
     rules,
     spaces,
     transfer,
@@ -26,6 +28,8 @@ from cofire.store import (
     writing,
 )
 from cofire.store.cues import NewCue
+from cofire.store.deletion_verbs import DeletionVerbs
+from cofire.store.fading_verbs import FadingVerbs
 from cofire.store.folding import Movement
 from cofire.store.learning import Learned, NewEvent
 from cofire.store.looking_back import Proposal
@@ -33,23 +37,27 @@ from cofire.store.records import (
     Amendment,
     Appended,
     Changes,
+    DerivedFields,
     EventRecord,
     Finding,
+    Forgotten,
     ItemRow,
     LinkRow,
     ListedRow,
     NewItem,
+    NewVector,
     RecallRecord,
     SpaceCounts,
     SpaceInfo,
     VersionRow,
 )
 from cofire.store.session import Backend
+from cofire.store.sleep_verbs import SleepVerbs
 from cofire.store.updating import Updated
 from cofire.types import Filters, Progress, SpaceRef
 
 
-class Store:
+class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
     """Memories in a database. Safe for use from many threads and processes at once.
 
     Every verb is one transaction: it happens wholly or not at all, and is on disk when it
@@ -112,10 +120,11 @@ class Store:
             spaces.set_settings(session, space, settings)
 
     def forget_space(self, space: SpaceInfo) -> None:
-        """Deletes a space and everything in it, for good. Raises NotFoundError."""
+        """Deletes a space and everything in it, for good, without a receipt. Raises
+        NotFoundError."""
         with self._backend.writing() as session:
             spaces.remove_space(session, space)
-        self._backend.purge_residue()
+        self.clear_traces()
 
     # Writing
 
@@ -143,13 +152,13 @@ class Store:
         with self._backend.writing() as session:
             return updating.update_item(session, space, number, item, now=now, seen=seen, key=key)
 
-    def forget(self, space: SpaceInfo, numbers: Sequence[int]) -> int:
-        """Deletes memories for good; returns how many there were. See `forgetting.forget`."""
+    def forget(self, space: SpaceInfo, numbers: Sequence[int], *, now: int = 0) -> Forgotten:
+        """Deletes memories for good, at `now`, without a receipt. See `forgetting.forget`."""
         with self._backend.writing() as session:
-            count = forgetting.forget(session, space, numbers)
-        if count:
-            self._backend.purge_residue()
-        return count
+            forgotten = forgetting.forget(session, space, numbers, now=now)
+        if forgotten.memories:
+            self.clear_traces()
+        return forgotten
 
     def link(
         self,
@@ -242,9 +251,10 @@ class Store:
             return embedding.pending(session, space, model, dimension, limit=limit, after=after)
 
     def put_vectors(
-        self, space: SpaceInfo, model: str, dimension: int, rows: Sequence[tuple[int, bytes]]
+        self, space: SpaceInfo, model: str, dimension: int, rows: Sequence[NewVector]
     ) -> int:
-        """Writes vectors; returns how many. See `embedding.put_vectors`."""
+        """Writes vectors of what has not changed since; returns how many. See
+        `embedding.put_vectors`."""
         with self._backend.writing() as session:
             return embedding.put_vectors(session, space, model, dimension, rows)
 
@@ -275,11 +285,20 @@ class Store:
     # Use
 
     def record_recalls(
-        self, batch: Sequence[tuple[SpaceInfo, RecallRecord]], *, count_use: bool = True
+        self,
+        batch: Sequence[tuple[SpaceInfo, RecallRecord]],
+        *,
+        count_use: bool = True,
+        teach: bool = False,
     ) -> int:
-        """Keeps recall records and counts the accesses; see `recording.record_recalls`."""
+        """Keeps recall records, counts the accesses and (`teach`) lets spaces learn from them whose
+        rule says so; returns how many were kept. See `recording.record_recalls` and
+        `rehearsal.rehearse`."""
         with self._backend.writing() as session:
-            return recording.record_recalls(session, batch, count_use=count_use)
+            kept = recording.record_recalls(session, batch, count_use=count_use)
+            if teach:
+                rehearsal.rehearse(session, kept)
+            return len(kept)
 
     def record_access(self, space: SpaceInfo, numbers: Sequence[int], time: int) -> None:
         """Counts one access of each memory."""
@@ -321,6 +340,11 @@ class Store:
         """The rule that a space learns by. Raises NotFoundError, ConfigurationError."""
         with self._backend.reading() as session:
             return rules.read_rule(session, space)
+
+    def adopt_rule(self, space: SpaceInfo, settings: Mapping[str, Any]) -> bool:
+        """Learns by the rule that an imported space's settings name; see `rules.adopt_rule`."""
+        with self._backend.writing() as session:
+            return rules.adopt_rule(session, space, settings)
 
     def fold(
         self,
@@ -389,6 +413,18 @@ class Store:
         """The learning log, by sequence number."""
         return transfer.iterate_events(self._backend, space)
 
+    def iterate_derived(
+        self, space: SpaceInfo, *, last: int | None = None
+    ) -> Iterator[DerivedFields]:
+        """How every derived memory up to `last` was made, by number."""
+        last = self.last_number(space) if last is None else last
+        return transfer.iterate_derived(self._backend, space, last=last)
+
+    def put_derived(self, space: SpaceInfo, rows: Sequence[DerivedFields]) -> int:
+        """Says of imported items how they were made; see `deriving.put_derived`."""
+        with self._backend.writing() as session:
+            return deriving.put_derived(session, space, rows)
+
     def amend(self, space: SpaceInfo, amendments: Sequence[Amendment]) -> None:
         """Gives imported items their use counts, versions and former texts."""
         with self._backend.writing() as session:
@@ -423,7 +459,9 @@ class Store:
         in a page's unused space until it is used again. Rebuilds the file: seconds for each
         100,000 memories, during which others cannot write. Raises StoreBusyError.
         """
+        waiting = self.pending_receipts()
         self._backend.scrub()
+        self._note(waiting, clear=True)
 
     def sidecar(self, space: SpaceInfo) -> Path | None:
         """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
@@ -445,8 +483,11 @@ class Store:
         after: listing.Cursor | None = None,
         limit: int = 100,
         newest_first: bool = True,
+        archived: bool = False,
+        with_derived: bool = True,
     ) -> list[ListedRow]:
-        """A page of whole items by (time, uid); the next begins `after` the last one's."""
+        """A page of whole items by (time, uid); the next begins `after` the last one's. See
+        `listing.list_items`."""
         with self._backend.reading() as session:
             return listing.list_items(
                 session,
@@ -455,4 +496,6 @@ class Store:
                 after=after,
                 limit=limit,
                 newest_first=newest_first,
+                archived=archived,
+                with_derived=with_derived,
             )

@@ -8,6 +8,7 @@ from typing import TypeVar
 from sqlalchemy import and_, bindparam, func, or_, select, update
 
 from cofire.errors import InputError
+from cofire.store.deriving import derived_page
 from cofire.store.events import EVENT_PAGE, event_from_row
 from cofire.store.linking import EXISTING
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, LINK_SELECT, ONE, link_row
@@ -15,6 +16,7 @@ from cofire.store.recording import recall_from_row, set_access
 from cofire.store.records import (
     LINK_CODES,
     Amendment,
+    DerivedFields,
     EventRecord,
     ItemRow,
     LinkRow,
@@ -202,6 +204,16 @@ def iterate_events(backend: Backend, space: SpaceInfo) -> Iterator[EventRecord]:
             row_limit=PAGE,
         )
         return [event_from_row(row) for row in rows]
+
+    return _pages(backend, read)
+
+
+def iterate_derived(backend: Backend, space: SpaceInfo, *, last: int) -> Iterator[DerivedFields]:
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+
+    def read(session: Session, former: DerivedFields | None) -> list[DerivedFields]:
+        after = former.number if former else 0
+        return derived_page(session, here, after=after, last=last, limit=PAGE)
 
     return _pages(backend, read)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from cofire.errors import KeyConflictError, NotFoundError, StoreBusyError
+from cofire.store.archiving import bring_back
+from cofire.store.deriving import edited, make_stale, resting_on
 from cofire.store.forgetting import recount_interaction, remove_rows
 from cofire.store.reading import find_keys, get
-from cofire.store.records import ItemRow, NewItem, SpaceInfo
+from cofire.store.records import DERIVED_SIGNAL, ItemRow, NewItem, SpaceInfo
 from cofire.store.rows import (
     ATTRIBUTE_COLUMNS,
     ITEM_COLUMNS,
@@ -118,9 +120,9 @@ def update_item(
     The uid, number, recorded time and use counts stay, and so does the key unless a new one is
     given as `key` (the item's own is not looked at); `version` rises only if the content or title
     changes. Segments whose places are unchanged keep their numbers and links; otherwise they are
-    replaced. `seen` is the row's revision that `item` was made from: an update never undoes one
-    that it does not know. Raises NotFoundError, InputError, KeyConflictError if another memory has
-    the key, ChangedMeanwhileError.
+    replaced. An archived memory comes back. `seen` is the row's revision that `item` was made
+    from: an update never undoes one that it does not know. Raises NotFoundError, InputError,
+    KeyConflictError if another memory has the key, ChangedMeanwhileError.
     """
     turn = take_turn(session, space, len(item.segments))
     here = {"tenant": turn.tenant, "space": turn.space}
@@ -129,13 +131,25 @@ def update_item(
         raise NotFoundError(f"{space.ref}: no memory with number {number}")
     if seen is not None and former.revision != seen:
         raise ChangedMeanwhileError(f"{space.ref}: memory {number} was changed meanwhile")
+    if former.archived is not None:  # what somebody works on is not put away
+        bring_back(session, turn, [number])
     if key is not None and key != former.key:
         _change_key(session, space, number, key)
+    if edited(session, turn, number):  # its words are others' now; what is known of it stays
+        item = replace(
+            item,
+            signals=item.signals | DERIVED_SIGNAL,
+            confidence=former.confidence,
+            valid_from=former.valid_from,
+            valid_to=former.valid_to,
+        )
     version = former.version
     if (former.content, former.title) != (item.content, item.title):
         kept = (*here.values(), number, version, former.content, former.title, now)
         session.many(ADD_VERSION, [kept], VERSION_COLUMNS)
         version += 1
+        resting = resting_on(session, here, [number])
+        make_stale(session, turn, resting, "quote: a source was edited", now=now)
     whole = whole_row(turn.tenant, turn.space, number, turn.revision, item)
     segments = session.all(SEGMENTS, parent=number, **here)
     same_places = [(row[1], row[2]) for row in segments] == [

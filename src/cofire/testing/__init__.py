@@ -7,15 +7,19 @@ opening the same empty store again and again, and pytest does the rest:
         @pytest.fixture
         def opener(self, tmp_path):
             return lambda: open_store(tmp_path / "store.db")
+
+`ScriptedGenerator` stands in for a language model and says what it is told to.
 """
 
 from __future__ import annotations
 
 from cofire.testing.appending import AppendingTests
 from cofire.testing.changing import ChangingTests
+from cofire.testing.deriving import DerivingTests
 from cofire.testing.embedding import VectorTests
 from cofire.testing.fixtures import Opener
 from cofire.testing.forgetting import ForgettingTests
+from cofire.testing.generating import ScriptedGenerator
 from cofire.testing.learning import LearningTests
 from cofire.testing.reading import ReadingTests
 from cofire.testing.recording import RecordingTests
@@ -39,6 +43,7 @@ __all__ = [
     "DIMENSION",
     "MODEL",
     "Opener",
+    "ScriptedGenerator",
     "StoreConformance",
     "a_recall",
     "a_vector",
@@ -57,6 +62,7 @@ class StoreConformance(
     ReadingTests,
     ChangingTests,
     ForgettingTests,
+    DerivingTests,
     VectorTests,
     RecordingTests,
     LearningTests,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cofire.errors import InputError, KeyConflictError
@@ -69,7 +71,9 @@ class AppendingTests(StoreFixtures):
         assert (row.access_count, row.last_accessed) == (0, None)
 
     def test_the_graph_gets_every_column(self, store: Store, space: SpaceInfo) -> None:
-        item = full_item()
+        store.append(space, [full_item()])
+        assert not seen(store, space, 0).rows  # what is archived is not in the graph
+        item = replace(full_item(), archived=None, key=None)
         store.append(space, [item])
         (row,) = seen(store, space, 0).rows
         assert KINDS[row.kind] == item.kind
@@ -87,11 +91,14 @@ class AppendingTests(StoreFixtures):
             "concepts",
             "facets",
             "vector",
+            "valid_from",
+            "valid_to",
+            "recorded",
         ]
         assert {name: getattr(row, name) for name in same} == {
             name: getattr(item, name) for name in same
         }
-        assert (row.number, row.revision, row.parent, row.pinned) == (1, 1, 0, 1)
+        assert (row.number, row.revision, row.parent, row.pinned) == (2, 2, 0, 1)
 
     @pytest.mark.parametrize(
         "text",

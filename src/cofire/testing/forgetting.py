@@ -8,7 +8,7 @@ from cofire.store import Store
 from cofire.store.records import LINK_TYPES, SpaceInfo
 from cofire.testing.changes import seen
 from cofire.testing.fixtures import StoreFixtures
-from cofire.testing.samples import an_item, fill, some_segments
+from cofire.testing.samples import an_item, fill, make_space, some_segments
 from cofire.types import Filters, LinkType
 
 
@@ -18,7 +18,7 @@ class ForgettingTests(StoreFixtures):
     def test_forgetting_leaves_nothing(self, store: Store, space: SpaceInfo) -> None:
         fill(store, space)
         before = store.revision(space)
-        assert store.forget(space, [2, 99]) == 1
+        assert store.forget(space, [2, 99]).memories == 1
         changes = seen(store, space, before)
         assert changes.removed_items == [2, 3, 4]
         assert set(changes.removed_links) == {(1, 2), (3, 4)}
@@ -27,17 +27,69 @@ class ForgettingTests(StoreFixtures):
         assert store.links(space, 1) == []
         assert store.vectors(space, [3, 4]) == {}
         assert store.list([space], Filters(tags=("t",))) == []
-        assert store.forget(space, [2]) == 0
-        assert store.forget(space, []) == 0
+        assert store.forget(space, [2]).memories == 0
+        assert store.forget(space, []).memories == 0
         record = store.recall_record(space, b"r" * 16)
         assert record is not None
         assert [hit.number for hit in record.hits] == [1]
         store.forget(space, [1])
         assert store.recall_record(space, b"r" * 16) is None
 
+    def test_a_receipt_says_what_went_and_is_kept(self, store: Store, space: SpaceInfo) -> None:
+        fill(store, space)
+        other = make_space(store, "other")
+        (also,) = store.append(other, [an_item("x")]).numbers
+        uid = next(row.uid for row in store.iterate_items(space) if row.number == 2)
+        would = store.delete([(space, [2])], b"w" * 16, now=90, rehearse=True)
+        assert store.receipts(space.tenant_id) == []
+        assert store.get(space, 2) is not None
+        assert store.links(space, 1) != []
+        receipt = store.delete([(space, [4, 99]), (other, [also])], b"a" * 16, now=90)
+        first, second = receipt.parts
+        assert first == would.parts[0]
+        assert (first.ref, first.uids, first.numbers) == (space.ref, (uid,), (2, 3, 4))
+        assert (first.memories, first.links, first.recalls, first.whole) == (1, 2, 0, False)
+        assert (second.ref, second.numbers, second.memories) == (other.ref, (also,), 1)
+        assert (receipt.time, receipt.scrubbed) == (90, False)
+        assert store.receipt(space.tenant_id, b"a" * 16) == receipt
+        assert store.receipt(space.tenant_id + 1, b"a" * 16) is None
+        assert store.traces(receipt) == {}
+        store.clear_traces(thorough=True)
+        assert store.pending_receipts() == []
+        later = store.delete_space(other, b"b" * 16, now=91)
+        assert (later.parts[0].whole, later.parts[0].memories) == (True, 0)
+        assert [row.uid[:1] for row in store.receipts(space.tenant_id)] == [b"b", b"a"]
+        assert [row.uid[:1] for row in store.pending_receipts()] == [b"b"]
+        store.scrub()
+        assert store.pending_receipts() == []
+
+    def test_what_is_there_again_is_found(self, store: Store, space: SpaceInfo) -> None:
+        item = an_item("one", session="s")
+        store.append(space, [item])
+        receipt = store.delete([(space, [1])], b"a" * 16, now=90)
+        assert store.traces(receipt) == {}
+        elsewhere = make_space(store, "elsewhere")
+        store.append(elsewhere, [item])
+        assert store.traces(receipt) == {"items": 1}
+        store.clear_traces(thorough=True)
+        assert [row.uid for row in store.pending_receipts()] == [receipt.uid]
+        gone = store.delete_space(elsewhere, b"b" * 16, now=91)
+        assert (store.traces(gone), store.traces(receipt)) == ({}, {})
+
+    def test_the_receipt_of_a_space_looks_for_the_space(
+        self, store: Store, space: SpaceInfo
+    ) -> None:
+        fill(store, space)
+        receipt = store.delete_space(space, b"a" * 16, now=90, rehearse=True)
+        found = store.traces(receipt)
+        assert found["items"] == 5
+        assert {"vectors", "links", "versions", "recalls", "recall_items", "tags"} <= found.keys()
+        store.delete_space(space, b"a" * 16, now=90)
+        assert store.traces(receipt) == {}
+
     def test_a_segment_stands_for_its_whole(self, store: Store, space: SpaceInfo) -> None:
         fill(store, space)
-        assert store.forget(space, [3]) == 1
+        assert store.forget(space, [3]).memories == 1
         assert store.get(space, 2) is None
 
     def test_a_forgotten_turn_leaves_no_gap(self, store: Store, space: SpaceInfo) -> None:
@@ -45,7 +97,9 @@ class ForgettingTests(StoreFixtures):
         store.append(space, [*turns, an_item("ten", session="t")])
         store.link(space, 3, 6, "supports", 0.9)
         before = store.revision(space)
-        assert store.forget(space, [4, 1, 9, 7, 5]) == 5  # both ends, one turn, two in a row
+        assert (
+            store.forget(space, [4, 1, 9, 7, 5]).memories == 5
+        )  # both ends, one turn, two in a row
         assert store.revision(space) == before + 1
         changes = seen(store, space, before)
         assert [(link.source, link.target) for link in changes.links] == [(6, 8)]
@@ -76,7 +130,7 @@ class ForgettingTests(StoreFixtures):
         assert {(link.source, link.target) for link in seen(store, space, 0).links} == {
             (1, 2), (2, 5), (5, 8), (3, 4), (6, 7),
         }  # fmt: skip
-        assert store.forget(space, [4]) == 1  # a segment stands for its whole
+        assert store.forget(space, [4]).memories == 1  # a segment stands for its whole
         pairs = {(link.source, link.target) for link in seen(store, space, 0).links}
         assert pairs == {(1, 5), (5, 8), (6, 7)}
 

@@ -25,7 +25,7 @@ from cofire.store.looking_back import Proposal
 from cofire.store.records import LinkRow, SpaceInfo
 from cofire.testing.changes import seen
 from cofire.testing.fixtures import Opener, StoreFixtures
-from cofire.testing.samples import a_vector, an_item, make_space, some_segments
+from cofire.testing.samples import a_recall, a_vector, an_item, make_space, some_segments
 
 QUESTION = (1 << 64) - 5
 
@@ -330,9 +330,76 @@ class LearningTests(StoreFixtures):
         with pytest.raises(ConfigurationError, match="of tomorrow"):
             learn(store, learner, 1, 2)
         assert [finding.code for finding in store.check()] == ["strengths"]
-        assert store.forget(learner, [2]) == 1
+        assert store.forget(learner, [2]).memories == 1
         store.replay(learner, COFIRE_RULE)
         assert store.refreshed(learner).settings == {"learning_rule": "cofire", "other": 1}
+
+    def test_recalls_teach_only_where_the_rule_says_so(
+        self, store: Store, learner: SpaceInfo
+    ) -> None:
+        def recall(uid: bytes, *numbers: int, teach: bool = True, **fields: Any) -> int:
+            record = replace(a_recall(uid=uid * 16, numbers=numbers, time=7), **fields)
+            return store.record_recalls([(learner, record)], teach=teach)
+
+        before = store.revision(learner)
+        recall(b"a", 1, 2, 3)
+        assert (store.revision(learner), list(store.iterate_events(learner))) == (before, [])
+        store.replay(learner, HELA_MEM_RULE)
+        before = store.revision(learner)
+        recall(b"a", 1, 2, 3)  # recorded before: it teaches nothing now
+        recall(b"b", 4, 5, teach=False)
+        recall(b"c", 6)
+        assert (store.revision(learner), list(store.iterate_events(learner))) == (before, [])
+        recall(b"d", 1, 2, 99)
+        recall(b"e", 1, 2)
+        (first, second) = store.iterate_events(learner)
+        assert (first.signal, first.recall, first.time) == ("retrieved", b"d" * 16, 7)
+        assert first.items == ((1, 1.0), (2, 1.0))
+        # η, then what is kept of it for one retrieval and η again: every one counts.
+        assert strengths(store, learner) == {(1, 2): pytest.approx(0.02 * 0.995 + 0.02)}
+        assert [movement.event.seq for movement in store.why(learner, 1, 2)] == [1, 2]
+        assert second.question is None
+        hits = a_recall(uid=b"f" * 16, numbers=(2, 3)).hits
+        recall(b"f", hits=(hits[0], hits[1]._replace(linked=True, via=2)))
+        assert (2, 3) not in strengths(store, learner)
+        require_fold(store, learner)
+        assert store.replay(learner) == 0
+        # Whatever model the space has by now; and at most so many pairs.
+        store.append(learner, [an_item() for _ in range(20)])
+        switched = store.switch_model(learner, "new", 2, allow_missing=True)
+        recall(b"g", *range(10, 30))
+        assert len(strengths(store, learner)) == 1 + 15 * 14 // 2
+        store.forget(switched, [1, 12])
+        require_fold(store, learner)
+
+    def test_one_question_is_rehearsed_once_where_the_rule_has_a_cap(
+        self, store: Store, learner: SpaceInfo
+    ) -> None:
+        rates = {**COFIRE_RULE.alpha, "retrieved": 0.1}
+        store.replay(learner, replace(COFIRE_RULE, name="own", alpha=rates))
+        for uid, query in (b"1", "Which boat?"), (b"2", "which  BOAT?"), (b"3", "which mast?"):
+            record = replace(a_recall(uid=uid * 16, numbers=(1, 2)), query=query)
+            store.record_recalls([(learner, record)], teach=True)
+        assert len(list(store.iterate_events(learner))) == 2
+        assert strengths(store, learner) == {(1, 2): pytest.approx(0.19)}
+        require_fold(store, learner)
+
+    def test_an_imported_rule_is_taken_by_a_space_that_learned_nothing(
+        self, store: Store, learner: SpaceInfo
+    ) -> None:
+        named = {"learning_rule": "hela_mem"}
+        assert store.adopt_rule(learner, {})
+        assert store.adopt_rule(learner, named)
+        assert store.rule(learner) == HELA_MEM_RULE
+        assert not store.adopt_rule(learner, {"learning_rule": "echomcp"})
+        assert not store.adopt_rule(learner, {})
+        other = make_space(store, "other")
+        store.append(other, [an_item(), an_item()])
+        learn(store, other, 1, 2)
+        assert not store.adopt_rule(other, named)
+        assert store.rule(other) == COFIRE_RULE
+        with pytest.raises(ConfigurationError, match="of tomorrow"):
+            store.adopt_rule(other, {"learning_rule": "of tomorrow"})
 
     def test_the_past_can_be_asked(self, store: Store, learner: SpaceInfo) -> None:
         for time in (1, 2, 30):

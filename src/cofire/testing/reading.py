@@ -46,7 +46,7 @@ class ReadingTests(StoreFixtures):
         store.append(space, [an_item("last")])
         many = list(range(40_000, 0, -1))
         assert [row.content for row in store.fetch(space, many)] == ["last"]
-        assert store.forget(space, many) == 1
+        assert store.forget(space, many).memories == 1
 
     def test_locate_looks_only_where_told(self, store: Store) -> None:
         one, two = make_space(store, "one"), make_space(store, "two")

@@ -1,0 +1,109 @@
+"""The cycle: step after step, each committed by itself, and the report of what was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+from cofire.consolidation.budgets import Spent
+from cofire.consolidation.night import Night, Step
+from cofire.errors import CofireError, NotFoundError
+from cofire.store.planning import Applied, OutdatedPlanError, Plan
+from cofire.store.records import StepRow
+from cofire.types import StepReport
+
+
+def run(
+    night: Night,
+    steps: Sequence[Step],
+    *,
+    only: Collection[str] = (),
+    told: Callable[[StepReport], None] | None = None,
+) -> tuple[StepReport, ...]:
+    """Runs the steps in their order (`only`: those of these names) and tells of each when it is
+    done. A step that fails does not keep the others from running; a space that is gone does."""
+    done: list[StepReport] = []
+    for step in steps:
+        if only and step.name not in only:
+            continue
+        report = _run_step(night, step)
+        done.append(report)
+        if told is not None:
+            told(report)
+    return tuple(done)
+
+
+def _run_step(night: Night, step: Step) -> StepReport:
+    started = perf_counter()
+    counts: Counter[str] = Counter()
+    error = skipped = None
+    row = night.store.steps(night.space).get(step.name) or StepRow(step.name)
+    period = None if step.period is None else night.now // step.period
+    if period is not None and row.period >= period:
+        return StepReport(name=step.name, skipped="already applied in this period")
+    before = night.budget.spent
+    try:
+        _work(night, step, row, period, counts)
+    except OutdatedPlanError:
+        skipped = "another process is running it"
+    except NotFoundError:
+        raise
+    except CofireError as exc:
+        error = f"{type(exc).__name__}: {exc}"
+    return StepReport(
+        name=step.name,
+        counts={name: count for name, count in sorted(counts.items()) if count},
+        seconds=perf_counter() - started,
+        skipped=skipped,
+        error=error,
+        **_spent(before, night.budget.spent),
+    )
+
+
+def _spent(before: Spent, after: Spent) -> dict[str, Any]:
+    return {
+        "calls": after.calls - before.calls,
+        "tokens": _tokens(after) - _tokens(before),
+        "cost": after.cost - before.cost,
+    }
+
+
+def _tokens(spent: Spent) -> int:
+    return spent.input_tokens + spent.output_tokens
+
+
+def _work(night: Night, step: Step, row: StepRow, period: int | None, counts: Counter[str]) -> None:
+    """Drives a step: each part of its work is applied with the note of how far it came."""
+    working = step.run(night, row)
+    over = False
+    try:
+        work = next(working)
+        while True:
+            noted = row.period if period is None or not work.last else period
+            time = night.now if work.seen is None else work.seen
+            following = work.row._replace(name=step.name, period=noted, time=time)
+            applied = night.store.apply(
+                night.space, work.plan, following, before=row, now=night.now
+            )
+            row = following
+            over = work.last
+            counts.update(work.counts)
+            counts.update(_counted(applied))
+            work = working.send(applied)
+    except StopIteration:
+        pass
+    finally:
+        working.close()
+    if period is not None and not over:  # there was nothing to do, which counts as done
+        done = row._replace(period=period, time=night.now)
+        night.store.apply(night.space, Plan(), done, before=row, now=night.now)
+
+
+def _counted(applied: Applied) -> dict[str, int]:
+    values: dict[str, Any] = asdict(applied)
+    filed = values.pop("filed")
+    kept = [number for number in filed if number is not None]
+    return {**values, "filed": len(kept), "outdated": len(filed) - len(kept)}

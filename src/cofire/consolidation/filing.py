@@ -1,0 +1,141 @@
+"""Drafts → a plan: verified, placed among what is known, and made into items.
+
+What fails verification is kept apart, with the reason, where it can be seen and is never recalled.
+What holds is placed in a picture of the records of its subjects, draft by draft, so that drafts of
+one answer are reconciled with each other as with what came before; the plan is what has changed in
+that picture (`registry`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cofire.consolidation.drafts import Draft, Turn, Verdict
+from cofire.consolidation.night import Night
+from cofire.consolidation.reconciling import New, Replaces, Same, reconcile
+from cofire.consolidation.registry import Registry
+from cofire.consolidation.verifying import verify
+from cofire.dynamics.arrays import F32
+from cofire.ids import new_uuid7
+from cofire.store.planning import Plan
+from cofire.store.records import NewDerived, NewItem
+from cofire.types import Kind, Message, to_micros
+
+IMPORTANCE = 6
+"""Of a distilled record: what is worth distilling is worth a little more than a turn."""
+
+
+def plan_drafts(
+    night: Night,
+    turns: Sequence[Turn],
+    drafts: Sequence[Draft],
+) -> tuple[Plan, Counter[str]]:
+    """What is to be filed of drafts made from `turns`, and counts for the report."""
+    offered = {turn.label: turn for turn in turns}
+    ran = {turn.label: _trusting_tools(turn) for turn in turns}
+    verdicts = [verify(draft, ran if draft.kind is Kind.PROCEDURE else offered) for draft in drafts]
+    counts: Counter[str] = Counter()
+    failed = [
+        _quarantined(night, draft, verdict, offered)
+        for draft, verdict in zip(drafts, verdicts, strict=True)
+        if not verdict.holds
+    ]
+    counts["quarantined"] += len(failed)
+    held = [
+        (draft, verdict) for draft, verdict in zip(drafts, verdicts, strict=True) if verdict.holds
+    ]
+    if not held:
+        return Plan(derived=tuple(failed)), counts
+    items = night.make([_message(draft, offered) for draft, _ in held])
+    registry = Registry(night, [draft.subject for draft, _ in held])
+    placed: dict[str, int] = {turn.label: turn.number for turn in turns}
+    names = {id(draft): f"D{place}" for place, draft in enumerate(drafts, 1)}
+    for (draft, verdict), item in zip(held, items, strict=True):
+        what, number = _place(registry, draft, verdict, item, offered)
+        counts[what] += 1
+        placed[names[id(draft)]] = number
+    for draft, _ in held:
+        for cause in draft.causes:
+            if cause in placed:
+                registry.led_to(placed[cause], placed[names[id(draft)]])
+    return registry.plan(failed), counts
+
+
+def _trusting_tools(turn: Turn) -> Turn:
+    """What a tool did is evidence of how a task is done, and of nothing else."""
+    return replace(turn, untrusted=False) if turn.kind is Kind.TOOL_EVENT else turn
+
+
+def _place(
+    registry: Registry, draft: Draft, verdict: Verdict, item: NewItem, offered: Mapping[str, Turn]
+) -> tuple[str, int]:
+    """Puts a verified draft where it belongs: what that was, for the report, and the number of the
+    record that says so now."""
+    said = max(offered[quote.label].time for quote in draft.quotes)
+    vector = None if item.vector is None else _vector(item.vector)
+    cited = [offered[quote.label] for quote in draft.quotes]
+    decision = reconcile(draft, registry.known(draft.subject, vector), said=said)
+    match decision:
+        case Same():
+            return registry.same(decision, draft, verdict, cited, said), decision.number
+        case Replaces():
+            record = registry.add(draft, verdict, item, cited, said)
+            registry.replace(decision, record)
+            return "replaced" if decision.numbers else "filed late", record.number
+        case New():
+            return "new", registry.add(draft, verdict, item, cited, said).number
+
+
+def _vector(stored: bytes) -> F32:
+    return np.frombuffer(stored, "<f2").astype(np.float32)
+
+
+def _message(draft: Draft, offered: Mapping[str, Turn]) -> Message:
+    """A draft as a message: said when its latest evidence was, so that words of time in it mean
+    what they meant there; in the speaker's own words it is theirs."""
+    cited = [offered[quote.label] for quote in draft.quotes]
+    last = max(cited, key=lambda turn: turn.time)
+    own = draft.maker == "extractive"
+    return Message(
+        content=draft.content,
+        kind=draft.kind,
+        speaker=last.speaker if own else None,
+        role=last.role if own else None,
+        time=last.time,
+        importance=IMPORTANCE,
+    )
+
+
+def _quarantined(
+    night: Night, draft: Draft, verdict: Verdict, offered: Mapping[str, Turn]
+) -> NewDerived:
+    """A draft that failed, as it is kept: neither words nor vector are indexed. It rests on every
+    turn it was made from, so that it goes with any of them."""
+    labels = {quote.label for quote in draft.quotes} & offered.keys()
+    cited = [offered[label] for label in sorted(labels)] or list(offered.values())
+    quoted = {span.number for span in verdict.spans}
+    sources = [(span.number, span.version, span.start, span.end) for span in verdict.spans]
+    sources += [(turn.number, turn.version, 0, 0) for turn in cited if turn.number not in quoted]
+    return NewDerived(
+        item=NewItem(
+            uid=new_uuid7().bytes,
+            content=draft.content,
+            time=to_micros(max(turn.time for turn in cited)),
+            recorded=night.now,
+            kind=draft.kind.value,
+            confidence=0.0,
+        ),
+        maker=draft.maker,
+        prompt=draft.prompt,
+        sources=tuple(sources),
+        state="quarantined",
+        subject=draft.subject,
+        slot=draft.slot,
+        value=draft.value,
+        single=draft.single,
+        reasons=verdict.reasons,
+    )

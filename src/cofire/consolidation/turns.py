@@ -1,0 +1,49 @@
+"""Stored memories as the turns that drafts are made of and verified against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cofire.consolidation.drafts import Turn
+from cofire.store import Store
+from cofire.store.records import ItemRow, SpaceInfo
+from cofire.types import Kind, from_micros
+
+TOLD = (Kind.EPISODE.value, Kind.TOOL_EVENT.value)
+"""Kinds that something is distilled from."""
+MOST_CHARACTERS = 20_000
+"""Longer texts are documents: read by their segments they are recalled, but not distilled."""
+
+
+def read_turns(store: Store, space: SpaceInfo, numbers: Sequence[int]) -> list[Turn]:
+    """The memories of these numbers that are there, in the order given; labels "T1", "T2", …
+    What a tool failed at (metadata "success": false, or an "error") teaches nothing."""
+    rows = [row for row in store.fetch(space, numbers) if not _failed(row)]
+    return [turn_of(row, f"T{place}") for place, row in enumerate(rows, 1)]
+
+
+def _failed(row: ItemRow) -> bool:
+    if row.kind != Kind.TOOL_EVENT.value:
+        return False
+    return row.metadata.get("success") is False or bool(row.metadata.get("error"))
+
+
+def turn_of(row: ItemRow, label: str) -> Turn:
+    """A stored memory as a turn."""
+    return Turn(
+        number=row.number,
+        version=row.version,
+        label=label,
+        content=row.content,
+        time=from_micros(row.time),
+        kind=Kind(row.kind),
+        speaker=row.speaker,
+        role=row.role,
+        session=row.session,
+        offset=row.offset,
+        language=row.language,
+        event_times=tuple(
+            (from_micros(start), from_micros(end)) for _, start, end, _, _ in row.event_times
+        ),
+        untrusted=row.untrusted or row.kind == Kind.TOOL_EVENT.value,
+    )
