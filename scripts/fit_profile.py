@@ -11,7 +11,7 @@ import argparse
 from cofire.evaluation.benches import remembered
 from cofire.evaluation.tuning import best_on_all
 from cofire.interchange.locomo import load
-from cofire.retrieval.profiles import profile_named
+from cofire.retrieval.profiles import asked_of, profile_named
 
 
 def main() -> None:
@@ -25,7 +25,9 @@ def main() -> None:
     with remembered(
         conversations, None, lambda done, total: None, slept=arguments.slept
     ) as benches:
-        profile = best_on_all(benches, profile_named(arguments.profile))
+        profile = best_on_all(
+            benches, asked_of(profile_named(arguments.profile), slept=arguments.slept)
+        )
     print(f"bm25 {profile.bm25}, session {profile.session_bm25}, window {dict(profile.window)}")
     print(
         f"depth {profile.depth}, seeds {profile.seeds}, fan {profile.fan}, "

@@ -128,5 +128,6 @@ class AsyncMemory:
     backup = _Threaded(Memory.backup)
     restore = _Threaded(Memory.restore)
     scrub = _Threaded(Memory.scrub)
+    rotate_key = _Threaded(Memory.rotate_key)
     reembed = _Threaded(Memory.reembed)
     check = _Threaded(Memory.check)

@@ -15,6 +15,7 @@ from cofire.encoding.encoder import Redact, clean_metadata
 from cofire.encoding.text import sanitise
 from cofire.encoding.timestamps import parse_time
 from cofire.errors import InputError
+from cofire.lifecycle import RESERVED
 from cofire.retrieval.profiles import Profile, profile_named
 from cofire.types import (
     VISIBLE_KINDS,
@@ -119,6 +120,8 @@ def clean_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
         cleaned["tags"] = () if cleaned["tags"] is None else as_tags(cleaned["tags"])
     if cleaned.get("metadata", ()) is None:
         cleaned["metadata"] = {}
+    if isinstance(cleaned.get("metadata"), Mapping):
+        _refuse_reserved(cleaned["metadata"])
     if "importance" in cleaned:
         cleaned["importance"] = _whole(cleaned["importance"], cleaned["importance"])
     return cleaned
@@ -244,10 +247,20 @@ def as_message(one: Any, given: Mapping[str, Any]) -> Message:
         message = Message(**{**given, **_own_fields(one)})
     else:
         raise InputError(f"a message is a text, a Message or a mapping, not {type(one).__name__}")
+    _refuse_reserved(message.metadata)
     importance = message.importance
     if type(importance) is int:
         return message
     return replace(message, importance=_whole(importance, importance))
+
+
+def _refuse_reserved(metadata: Any) -> None:
+    names = [str(name) for name in metadata or () if str(name).startswith(RESERVED)]
+    if names:
+        raise InputError(
+            f"metadata named {', '.join(sorted(names)[:3])} are Cofire's own: they hold the state "
+            "of goals and threads (`advance`, `conclude`)"
+        )
 
 
 def _own_fields(one: Mapping[Any, Any]) -> dict[str, Any]:

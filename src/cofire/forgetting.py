@@ -131,9 +131,9 @@ def _forget_space(
     )
     if dry_run:
         return would
-    if not _confirms(confirm, space, moment):
-        token = _token(space, moment + CONFIRMABLE // timedelta(microseconds=1))
-        wrong = "" if confirm is None else "; that token is of another space, or too old"
+    if not _confirms(confirm, space, would.memories, moment):
+        token = _token(space, would.memories, moment + CONFIRMABLE // timedelta(microseconds=1))
+        wrong = "" if confirm is None else "; that token is of another space, number, or too old"
         raise ConfirmationNeededError(
             f"this deletes all that {space.ref} remembers ({would.memories:,} memories) for good"
             f"{wrong}. To do it, pass confirm={token!r} within ten minutes",
@@ -147,14 +147,14 @@ def _forget_space(
     return deletion
 
 
-def _token(space: SpaceInfo, until: int) -> str:
-    """What confirms deleting this very space until then (µs). Against accidents, not attacks: who
-    may call `forget` may ask for a token."""
-    said = f"{space.tenant_id}/{space.space_id}/{space.created}/{until}"
+def _token(space: SpaceInfo, count: int, until: int) -> str:
+    """What confirms deleting this very space, of so many memories, until then (µs). Against
+    accidents, not attacks: who may call `forget` may ask for a token."""
+    said = f"{space.tenant_id}/{space.space_id}/{space.created}/{count}/{until}"
     return f"{until:x}-{blake2b(said.encode(), digest_size=8).hexdigest()}"
 
 
-def _confirms(token: str | None, space: SpaceInfo, now: int) -> bool:
+def _confirms(token: str | None, space: SpaceInfo, count: int, now: int) -> bool:
     until = -1
     if token is not None:
         with suppress(ValueError):
@@ -162,7 +162,9 @@ def _confirms(token: str | None, space: SpaceInfo, now: int) -> bool:
     return (
         token is not None
         and now <= until <= now + CONFIRMABLE // timedelta(microseconds=1)
-        and hmac.compare_digest(token.encode(), _token(space, until).encode())
+        and hmac.compare_digest(
+            token.encode(errors="replace"), _token(space, count, until).encode()
+        )
     )
 
 

@@ -67,7 +67,6 @@ DRAWN = 4
 """Memories drawn by chance of which those that fit are taken."""
 
 SECTIONS = tuple(HEADINGS)
-INVOLUNTARY = SECTIONS.index("involuntary")
 _NUMBER = (1 << 32) - 1
 
 Entries = list[tuple[SpaceInfo, RecallRecord]]

@@ -14,10 +14,12 @@ of has an end of validity, and is closed by that alone: it opens again if what e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from cofire.store.records import ItemRow
-from cofire.types import Kind, ThreadState
+from cofire.types import Kind, Message, ThreadState, to_micros
 
 WORKING = (Kind.GOAL, Kind.THREAD)
 """Kinds of working memory."""
@@ -27,6 +29,12 @@ CHECKPOINT = "working_checkpoint"
 """Name of the metadata that mark the summary of a session's end, with the value True."""
 OPEN = (ThreadState.OPENED, ThreadState.ADVANCED, ThreadState.INFERRED)
 """States of what still waits for something to be done."""
+RESERVED = "working_"
+"""Names of metadata that begin so are Cofire's own: nobody else gives or takes them."""
+_FIRST, _LAST = (
+    to_micros(datetime.min.replace(tzinfo=UTC)),
+    to_micros(datetime.max.replace(tzinfo=UTC)),
+)
 MOST_CHANGES = 100
 """Changes kept of one thread: how it began, and the last ones."""
 
@@ -37,6 +45,19 @@ class Change(NamedTuple):
     state: ThreadState
     time: int
     note: str | None = None
+
+
+def reserved(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What of some metadata is Cofire's own."""
+    return {name: value for name, value in metadata.items() if name.startswith(RESERVED)}
+
+
+def unreserved(message: Message) -> Message:
+    """A message of a file from elsewhere, without what is Cofire's own."""
+    kept = {
+        name: value for name, value in message.metadata.items() if not name.startswith(RESERVED)
+    }
+    return message if len(kept) == len(message.metadata) else replace(message, metadata=kept)
 
 
 def log_of(row: ItemRow) -> tuple[Change, ...]:
@@ -51,7 +72,7 @@ def _change(told: Any) -> Change | None:
     if not isinstance(told, Mapping):
         return None
     state, time, note = _state(told.get("state")), told.get("time"), told.get("note")
-    if state is None or not isinstance(time, int):
+    if state is None or type(time) is not int or not _FIRST <= time <= _LAST:
         return None
     return Change(state, time, note if isinstance(note, str) else None)
 

@@ -37,6 +37,7 @@ from cofire.encoding.encoder import Redact
 from cofire.errors import InputError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
+from cofire.lifecycle import unreserved
 from cofire.memory_deletion import DeletionVerbs
 from cofire.memory_session import SessionVerbs
 from cofire.memory_sleep import SleepVerbs
@@ -99,6 +100,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         redact: Redact | None = None,
         trusted: Sequence[str] | str = (),
         settings: Settings | None = None,
+        encrypt: bool | None = None,
     ) -> Self:
         """Open or make a memory.
 
@@ -111,7 +113,8 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         same choice share one embedder. `redact` is called on every text before it is stored,
         embedded or logged, and returns the text that may be kept; what it raises reaches you.
         `trusted` are principals whose feedback moves a link as far as it goes, not by at most 0.2
-        a day.
+        a day. `encrypt` says whether spaces that this makes are encrypted (default: as the settings
+        say); one that exists stays as it is, and True refuses one that is not encrypted.
 
         Raises EmbeddingMismatchError where the store's vectors are another model's (the message
         names the command that re-embeds), NotFoundError where it is missing and `create` is
@@ -121,7 +124,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
             open_workings(
                 url_or_path, identity, user, projects,
                 tenant=tenant, create=create, vectors=vectors, embedder=embedder, redact=redact,
-                settings=settings, trusted=trusted,
+                settings=settings, trusted=trusted, encrypt=encrypt,
             )
         )  # fmt: skip
 
@@ -543,7 +546,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
             importer = Importer(
                 workings.store, workings.spaces, workings.encoder, workings.embedder,
                 lambda project, batch, now, first: remembering.store_batch(
-                    workings, project, batch, now, count(first)
+                    workings, project, [unreserved(one) for one in batch], now, count(first)
                 ),
                 vectors=workings.vectors,
             )  # fmt: skip
@@ -573,6 +576,15 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         longer than the wait (traces may then be left), StoreUnavailableError.
         """
         return upkeep.scrub(self._workings)
+
+    def rotate_key(self, new_key: str) -> int:
+        """Put the keys of all encrypted spaces of the store under another master key: 32 random
+        bytes in base64. One transaction; what is stored stays as it is. Processes that have the
+        store open go on; whoever opens it from now on needs the new key. Returns how many spaces
+        there are. Raises ConfigurationError (a space is under a third key: nothing is changed),
+        StoreError.
+        """
+        return upkeep.rotate_key(self._workings, new_key)
 
     def reembed(
         self, embedder: Embedder | str | None = None, *, progress: Progress | None = None

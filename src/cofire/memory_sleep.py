@@ -56,8 +56,8 @@ class SleepVerbs:
             self._workings,
             only=as_names("steps", steps), rule=rule, generator=generator,
             limits=sleeping.Limits(
-                calls=None if most_calls is None else as_count("most_calls", most_calls),
-                tokens=None if most_tokens is None else as_count("most_tokens", most_tokens),
+                calls=_limit("most_calls", most_calls),
+                tokens=_limit("most_tokens", most_tokens),
                 cost=None if most_cost is None else as_cost(most_cost),
             ),
             now=as_moment(now), told=told,
@@ -101,6 +101,10 @@ class SleepVerbs:
 
 _UNTOLD = (Kind.SHAPE, Kind.CUE, Kind.GIST, Kind.WORD, Kind.CONCEPT)
 """Kinds that are no records unless they are asked for."""
+
+
+def _limit(name: str, value: int | None) -> int | None:
+    return None if value is None else as_count(name, value, least=0)
 
 
 def _kinds(kinds: Sequence[Kind | str] | Kind | str) -> tuple[Kind, ...]:

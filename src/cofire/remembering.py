@@ -10,7 +10,9 @@ from typing import Any
 
 from cofire import views
 from cofire.arguments import Messages
-from cofire.store.records import ItemRow
+from cofire.errors import InputError
+from cofire.lifecycle import reserved
+from cofire.store.records import ItemRow, SpaceInfo
 from cofire.store.updating import ChangedMeanwhileError
 from cofire.types import Message, Progress, Receipt, to_micros
 from cofire.visible import missing
@@ -90,11 +92,26 @@ def _update(workings: Workings, id: str, changes: Changes, now: datetime) -> Non
     row = workings.store.get(space, number)
     if row is None:
         raise missing(id)
-    fields = changes(row) if callable(changes) else changes
+    fields = changes(row) if callable(changes) else _own(workings, space, row, changes)
     message = replace(views.message(row), **fields)
     encoded = workings.encoder.encode([message], now=now, counter=workings.embedder)
     space = workings.spaces.with_model(space)
     workings.store.update(space, number, encoded.items[0], now=to_micros(now), seen=row.revision)
+
+
+def _own(
+    workings: Workings, space: SpaceInfo, row: ItemRow, changes: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """A caller's changes: what Cofire keeps in the metadata stays, and so do the words of what it
+    derived, which are evidence's and not anybody's to change. Raises InputError."""
+    if "content" in changes and workings.store.derived(space, [row.number]):
+        raise InputError(
+            f"{views.public_id(row.uid)} is a record that consolidation made of what was said: its "
+            "words cannot be changed. Remember what is so, and it takes its place, or forget it"
+        )
+    if not isinstance(changes.get("metadata"), Mapping):
+        return changes
+    return {**changes, "metadata": {**changes["metadata"], **reserved(row.metadata)}}
 
 
 def _joined(receipts: Sequence[Receipt], revision: int, warnings: tuple[str, ...]) -> Receipt:

@@ -126,6 +126,16 @@ class Settings(BaseSettings):
         default="normal",
         description="normal: survives the process; full: survives a power cut, slower writes.",
     )
+    encryption_key: SecretStr | None = Field(
+        default=None,
+        description="Master key of encrypted spaces: 32 random bytes in base64.",
+    )
+    encryption_key_file: str | None = Field(
+        default=None, description="File that has the master key, in its place."
+    )
+    encrypt_new_spaces: bool = Field(
+        default=False, description="Encrypt what spaces that are made from now on hold."
+    )
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="warning", description="Least severe messages that are logged."
     )

@@ -6,15 +6,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cofire import views
 from cofire.consolidation.budgets import Budget
 from cofire.consolidation.cycle import run
 from cofire.consolidation.night import Night, SleepRule
 from cofire.consolidation.steps import STEPS
-from cofire.errors import InputError
+from cofire.errors import ConfigurationError, InputError
 from cofire.models import Generator, make_generator
+from cofire.models.verifying import VerifiedGenerator
 from cofire.retrieval.semantic import read_records
 from cofire.retrieval.synapse import prior
 from cofire.store.records import NewItem, SpaceInfo
@@ -31,6 +32,9 @@ from cofire.types import (
     to_micros,
 )
 from cofire.workings import Workings
+
+if TYPE_CHECKING:
+    from cofire.settings import Settings
 
 Told = Callable[[StepReport], None]
 
@@ -74,8 +78,13 @@ def consolidate(
     model = (
         make_generator(prices, generator)
         if generator is None or isinstance(generator, str)
-        else generator
+        else VerifiedGenerator(generator)
     )
+    if model is not None and limits.cost is not None and not _priced(prices):
+        raise ConfigurationError(
+            "a limit on cost needs prices: set COFIRE_GENERATOR_INPUT_PRICE and "
+            "COFIRE_GENERATOR_OUTPUT_PRICE, or limit calls or tokens"
+        )
     try:
         return tuple(
             workings.spaces.lasting(lambda space=space: _consolidate(  # type: ignore[misc]
@@ -87,6 +96,10 @@ def consolidate(
     finally:
         if named and model is not None:  # an object of the caller's own is theirs to close
             model.close()
+
+
+def _priced(settings: Settings) -> bool:
+    return settings.generator_input_price > 0.0 or settings.generator_output_price > 0.0
 
 
 def _consolidate(
@@ -113,6 +126,7 @@ def _consolidate(
         generator=generator,
         budget=budget,
         prior=prior,
+        wall=begun,
     )
     steps = run(night, STEPS, only=only, told=told)
     report = SleepReport(

@@ -409,6 +409,11 @@ class SemanticRecord:
     reasons: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> Kind:
+        """What it is: a fact, trait, persona, procedure or concept."""
+        return self.item.kind
+
+    @property
     def header(self) -> str:
         """What stands before the text in a rendered line."""
         return line_header(self.item.time, self.item.offset, self.item.speaker)
@@ -748,7 +753,7 @@ class Page:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceStats:
     """Counts of one space. `pending` memories wait for an embedding; `learning_rule` is the name of
-    the rule it learns by (`Memory.learn_by`)."""
+    the rule it learns by (`Memory.learn_by`); `encrypted`: what it holds is encrypted at rest."""
 
     space: SpaceRef
     items: int
@@ -762,6 +767,7 @@ class SpaceStats:
     oldest: datetime | None
     newest: datetime | None
     learning_rule: str
+    encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

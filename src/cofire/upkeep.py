@@ -8,6 +8,7 @@ from pathlib import Path
 from cofire.encoding.reembedding import add_vectors, reembed_space
 from cofire.models import Embedder
 from cofire.store.records import Finding
+from cofire.store.sealing import parse_key
 from cofire.types import Progress
 from cofire.workings import Workings, chosen_embedder
 
@@ -25,6 +26,12 @@ def scrub(workings: Workings) -> int:
     before = workings.store.size()
     workings.store.scrub()
     return max(0, before - workings.store.size())
+
+
+def rotate_key(workings: Workings, new_key: str) -> int:
+    """See `Memory.rotate_key`."""
+    workings.log.flush()
+    return workings.store.rotate_key(parse_key(new_key, "the new key"))
 
 
 def reembed(workings: Workings, embedder: Embedder | str | None, progress: Progress | None) -> int:
@@ -58,7 +65,7 @@ def check(workings: Workings) -> Sequence[Finding]:
     """See `Memory.check`."""
     workings.settle()
     found = list(workings.store.check())
-    if any(finding.code in {"integrity", "schema"} for finding in found):
+    if any(finding.code in {"integrity", "schema", "sealed"} for finding in found):
         return found  # what such a file says of its rows means nothing
     for space in workings.spaces.all():
         found += workings.recaller.check(space)

@@ -171,6 +171,7 @@ def stats(space: SpaceInfo, counts: SpaceCounts) -> SpaceStats:
         oldest=None if counts.oldest is None else from_micros(counts.oldest),
         newest=None if counts.newest is None else from_micros(counts.newest),
         learning_rule=rule_name(space.settings),
+        encrypted=space.encrypted,
     )
 
 

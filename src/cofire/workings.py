@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cofire.arguments import as_hook, as_name, as_names
 from cofire.encoding.encoder import Encoder, Redact
-from cofire.errors import InputError, StoreError
+from cofire.errors import ConfigurationError, InputError, StoreError
 from cofire.interactions import Interactions
 from cofire.models import Embedder, make_embedder
 from cofire.models.forking import SharedLock
@@ -23,6 +23,7 @@ from cofire.retrieval.engine import Recaller
 from cofire.store import Store, open_store
 from cofire.store.recall_log import RecallLog
 from cofire.store.records import SpaceInfo
+from cofire.store.sealing import parse_key
 from cofire.types import SpaceRef, to_micros
 from cofire.visible import VisibleSpaces, open_space, require_model
 
@@ -112,6 +113,7 @@ def open_workings(
     redact: Redact | None,
     settings: Settings | None,
     trusted: Sequence[str] | str = (),
+    encrypt: bool | None = None,
 ) -> Workings:
     """See `Memory.open`."""
     hook = as_hook(redact)
@@ -122,12 +124,16 @@ def open_workings(
     refs = _named_spaces(tenant, identity, user, shared)
     where = _place(url_or_path, settings)
     store = open_store(
-        where, create=create, busy_timeout=settings.write_wait, durability=settings.durability
-    )
+        where, create=create, busy_timeout=settings.write_wait, durability=settings.durability,
+        master_key=_master_key(settings),
+        encrypt_new=settings.encrypt_new_spaces if encrypt is None else encrypt,
+    )  # fmt: skip
     with ExitStack() as opened:
         opened.callback(store.close)
         now = to_micros(datetime.now(UTC))
         spaces = [open_space(store, ref, now) for ref in refs]
+        if encrypt:
+            _require_encrypted(spaces)
         model: Embedder
         if own is not None:
             model = own
@@ -165,6 +171,37 @@ def _chosen_settings(settings: Settings | None, embedder: Embedder | str | None)
             f"settings must be what load_settings() returns, not {type(settings).__name__}"
         )
     return settings if name is None else with_embedder(settings, name)
+
+
+def _master_key(settings: Settings) -> bytes | None:
+    """The key in the settings, or in the file that they name. Raises ConfigurationError."""
+    key, file = settings.encryption_key, settings.encryption_key_file
+    if key is not None and file is not None:
+        raise ConfigurationError(
+            "COFIRE_ENCRYPTION_KEY and COFIRE_ENCRYPTION_KEY_FILE are both set; set one of them"
+        )
+    if file is not None:
+        return read_key_file(file)
+    return None if key is None else parse_key(key.get_secret_value(), "COFIRE_ENCRYPTION_KEY")
+
+
+def read_key_file(path: str | Path) -> bytes:
+    """The master key in a file. Raises ConfigurationError."""
+    place = Path(path).expanduser()
+    try:
+        text = place.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigurationError(f"{place}: the key file cannot be read: {exc}") from exc
+    return parse_key(text, str(place))
+
+
+def _require_encrypted(spaces: Sequence[SpaceInfo]) -> None:
+    for space in spaces:
+        if not space.encrypted:
+            raise ConfigurationError(
+                f"{space.ref}: this space is not encrypted, and `encrypt` decides for new spaces "
+                "only; export it, and import it into a new store"
+            )
 
 
 def _place(url_or_path: str | Path | None, settings: Settings) -> str | Path:

@@ -24,6 +24,11 @@ USAGE = [
     ("recall", "x", "--meta", "novalue"),
     ("list", "--after", "???"),
     ("show", "123"),
+    ("recall", "x", "--as-of", "soonish"),
+    ("recall", "x", "--semantic", "-1"),
+    ("records", "--kind", "none"),
+    ("consolidate", "--now", "soonish"),
+    ("reports", "-n", "0"),
     ("remember", "x", "--importance", "11"),
     ("remember", "x", "--kind", "cue"),
     ("remember", ""),
@@ -66,10 +71,18 @@ def test_an_error_is_one_paragraph(unchanged: Cofire) -> None:
     assert help == "cofire: No such command 'recal'. Did you mean 'recall'? See `cofire --help`.\n"
 
 
+@pytest.mark.parametrize("command", ["show", "history", "unarchive", "forget"])
+def test_a_huge_id_is_not_repeated_whole(unchanged: Cofire, command: str) -> None:
+    done = unchanged.run(command, "ab" * 5_000)
+    assert done.code == 2
+    assert "abab…abab" in done.err
+    assert len(done.err) < 250
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [("show", NOWHERE), ("forget", NOWHERE), ("update", NOWHERE, "--pin"), ("import", "nothing"),
-     ("restore", "nothing.db", "--yes")],
+    [("show", NOWHERE), ("history", NOWHERE), ("forget", NOWHERE), ("update", NOWHERE, "--pin"),
+     ("import", "nothing"), ("restore", "nothing.db", "--yes")],
     ids=" ".join,
 )  # fmt: skip
 def test_not_found(unchanged: Cofire, arguments: tuple[str, ...]) -> None:

@@ -19,6 +19,7 @@ SCRIPT = runpy.run_path(str(SOURCES.parent / "scripts" / "make_cli_reference.py"
 HEAVY = {
     "numpy", "sqlalchemy", "alembic", "pydantic", "pydantic_settings", "onnxruntime", "tokenizers",
     "dateparser", "Stemmer", "openai", "rich", "structlog", "matplotlib",
+    "cryptography",
 }  # fmt: skip
 EVERY = list(SCRIPT["commands"]())
 PATHS = [context.command_path for _, context in EVERY]
@@ -28,10 +29,10 @@ def test_all_commands_are_there() -> None:
     assert [path.removeprefix("cofire ") for path in PATHS] == [
         "demo", "remember", "import", "recall", "hydrate", "checkpoint", "threads", "advance",
         "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay", "learn-by",
-        "consolidate", "records", "quarantine", "shapes", "archive", "unarchive", "list", "show",
-        "stats", "update", "forget", "receipts", "export", "backup", "restore", "reembed", "scrub",
-        "doctor", "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths",
-        "plot graph", "plot trace",
+        "consolidate", "reports", "records", "quarantine", "shapes", "archive", "unarchive", "list",
+        "show", "history", "stats", "update", "forget", "receipts", "export", "backup", "restore",
+        "reembed", "scrub", "rotate-key", "doctor", "evaluate locomo", "evaluate verifier",
+        "plot learning", "plot strengths", "plot graph", "plot trace",
     ]  # fmt: skip
 
 

@@ -452,13 +452,16 @@ def test_everything_needs_to_be_confirmed(memory: Memory, path: Path) -> None:
         {"confirm": token, "now": "2026-05-01T11:00Z"},
     )  # fmt: skip
     for arguments in wrong:
-        with pytest.raises(ConfirmationNeededError, match="another space, or too old"):
+        with pytest.raises(ConfirmationNeededError, match="another space, number, or too old"):
             memory.forget(everything=True, **arguments)
     with Memory.open(path, user="bo", embedder="hashing:64") as other:
         other.remember("another's")
         with pytest.raises(ConfirmationNeededError):
             other.forget(everything=True, confirm=token, now="2026-05-01T12:05Z")
     memory.remember("a third, added since")
+    with pytest.raises(ConfirmationNeededError, match="3 memories") as again:
+        memory.forget(everything=True, confirm=token, now="2026-05-01T12:08Z")
+    token = again.value.token
     with Memory.open(path, embedder="hashing:64") as another_process:
         gone = another_process.forget(everything=True, confirm=token, now="2026-05-01T12:09Z")
     assert (gone.memories, gone.everything, gone.scrubbed) == (3, True, "scrubbed")

@@ -186,11 +186,15 @@ def default_of(name: str, field: FieldInfo) -> str:
         }[name]
     if field.default is None or field.default == "":
         return "none"
+    if isinstance(field.default, bool):
+        return f"`{str(field.default).lower()}`"
     return f"`{str(field.default).removesuffix('.0')}`"
 
 
 def range_of(field: FieldInfo) -> str:
     """The bounds of a number, or the words that may be given."""
+    if field.annotation is bool:
+        return "`true`, `false`"
     choices = getattr(field.annotation, "__args__", ())
     if choices and all(isinstance(choice, str) for choice in choices):
         return ", ".join(f"`{choice}`" for choice in choices)

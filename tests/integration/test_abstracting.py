@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cofire import Memory
+from cofire.consolidation import abstracting
 from cofire.store.records import LINK_CODES, DerivedRow
 from cofire.types import Kind, LinkType
 
@@ -144,3 +145,13 @@ def test_a_memory_without_vectors_sleeps_all_the_same(tmp_path: Path) -> None:
         talk(plain)
         sleep(plain)
         assert not texts(plain, Kind.GIST) and not texts(plain, Kind.WORD)
+
+
+def test_words_have_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(abstracting, "MOST_WORDS", 3)
+    talk(memory)
+    sleep(memory)
+    assert len(texts(memory, Kind.WORD)) == 3
+    memory.remember("Archery and falconry", time=START + timedelta(hours=1))
+    sleep(memory, 2.0)
+    assert len(texts(memory, Kind.WORD)) == 3

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cofire import Memory
+from cofire.consolidation import concept_picture
 from cofire.consolidation.concepts import MENTIONS
 from cofire.errors import GenerationError
 from cofire.models.generator import Generation
@@ -115,6 +116,16 @@ def test_nothing_is_done_twice(memory: Memory) -> None:
     before = named(memory)
     assert not sleep(memory, days=1)
     assert named(memory) == before
+
+
+def test_concepts_have_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concept_picture, "MOST_CONCEPTS", 1)
+    tell(memory, *QRV, "We met Zo\u00eb Marsh in New York.")
+    sleep(memory)
+    assert len(named(memory)) == 1
+    tell(memory, "Then QRV and Zo\u00eb Marsh were in Paris.", days=1)
+    sleep(memory, days=3)
+    assert len(named(memory)) == 1
 
 
 def test_few_turns_wait_for_company_for_a_day(memory: Memory) -> None:

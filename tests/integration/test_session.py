@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from cofire import Memory
+from cofire import Memory, remembering
 from cofire.errors import InputError, NotFoundError
 from cofire.hydrating import SHARES
-from cofire.types import HEADINGS, Hydration, Kind, LinkType, SleepReport, Thread, ThreadState
+from cofire.types import (
+    HEADINGS,
+    Hydration,
+    Kind,
+    LinkType,
+    Message,
+    SleepReport,
+    Thread,
+    ThreadState,
+)
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 SHED = "I'm going to paint the shed in spring."
@@ -104,8 +113,13 @@ def test_states_survive_an_export_and_other_metadata(memory: Memory, tmp_path: P
 
 
 def test_metadata_that_are_no_log_do_no_harm(memory: Memory) -> None:
-    odd = {"working_state": "dancing", "working_log": [1, {"state": "opened"}, {"time": 5}]}
-    memory.remember("Ship it.", kind="goal", metadata=odd, time=at(0), now=at(0))
+    """No caller may write them, but a file from elsewhere has what it has."""
+    far = {"state": "opened", "time": 10**30}
+    odd = {"working_state": "dancing", "working_log": [1, {"state": "opened"}, {"time": 5}, far]}
+    with pytest.raises(InputError, match="Cofire's own"):
+        memory.remember("Ship it.", kind="goal", metadata=odd)
+    goal = Message(content="Ship it.", kind="goal", metadata=odd, time=at(0))
+    remembering.store_batch(memory._workings, None, [goal], at(0), [0])
     assert [one.state for one in memory.threads(now=at(1))] == ["opened"]
     assert memory.hydrate(now=at(1)).sections["working"][0].header == "Goal, opened 1 January 2026:"
 

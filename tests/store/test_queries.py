@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import LargeBinary, String, bindparam, func, select, update
 
+import cofire.store
 from cofire.encoding.terms import facet, term_hash
 from cofire.store import open_store
 from cofire.store.records import KINDS, LINK_TYPES, facet_hash
+from cofire.store.schema import SPACE_TABLES, items, metadata
+from cofire.store.sealed_queries import MASKED, SEALED, make_plan
 from cofire.store.session import Compiled, Query
 from cofire.store.sqlite import SQLiteFlavour
 
@@ -27,6 +33,7 @@ WHOLE_SPACE = {
     "COUNT_ROWS",
     "COUNT_LINKS",
     "LIST_ALL_SPACES",
+    "LIST_ENCRYPTED",  # once, when a store is opened
     "EMPTY_TABLES",
     "COUNT_TOMBSTONES",
     "TOMBSTONE_AT",
@@ -76,6 +83,59 @@ def test_every_plan_seeks(tmp_path: Path) -> None:
         seen += 1
     connection.close()
     assert seen > 50
+
+
+def _flat(value: object) -> Iterator[Query]:
+    if isinstance(value, Query):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _flat(part)
+
+
+def test_every_statement_works_on_an_encrypted_space() -> None:
+    flavour, seen = SQLiteFlavour(), 0
+    for module in pkgutil.iter_modules(cofire.store.__path__):
+        for value in vars(importlib.import_module(f"cofire.store.{module.name}")).values():
+            for query in _flat(value):
+                Compiled(query, flavour, sealed=True)
+                seen += 1
+    assert seen > 200
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        select(items.c.number).where(items.c.content == bindparam("text")),
+        select(func.length(items.c.content)),
+        select(items.c.number).where(items.c.speaker_hash > bindparam("hash")),
+        update(items).values(title=items.c.content),
+        update(items).values(title=bindparam("new")),  # of which row?
+    ],
+)
+def test_what_cannot_work_on_sealed_values_is_refused(statement: Any) -> None:
+    with pytest.raises(TypeError):
+        make_plan(statement)
+
+
+def test_sealed_and_masked_columns_exist() -> None:
+    for columns in (SEALED, MASKED):
+        for table, names in columns.items():
+            assert names <= set(metadata.tables[table].columns.keys())
+
+
+def test_every_column_of_words_is_sealed_or_known_to_be_plain() -> None:
+    plain = {
+        *("recalls.profile", "recalls.principal", "events.type", "events.credits"),
+        *("events.signal", "events.principal", "links.quota", "steps.name"),
+        *("consolidations.report", "derived.maker", "derived.prompt", "items.uid"),
+        *("recalls.uid", "recall_items.recall", "events.recall"),
+    }
+    for table in SPACE_TABLES:
+        for column in table.columns:
+            if isinstance(column.type, String | LargeBinary):
+                sealed = column.name in SEALED.get(table.name, ())
+                assert sealed != (f"{table.name}.{column.name}" in plain), (table.name, column.name)
 
 
 def test_stored_codes_never_move() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,10 @@ class TestSQLiteStoreNormalDurability(StoreConformance):
     def opener(self, tmp_path: Path) -> Opener:
         return lambda: open_store(f"sqlite:///{tmp_path}/a%20b?c.db".replace("?", "%3F"),
                                   durability="normal")  # fmt: skip
+
+
+class TestEncryptedSQLiteStore(StoreConformance):
+    @pytest.fixture
+    def opener(self, tmp_path: Path) -> Opener:
+        key = os.urandom(32)
+        return lambda: open_store(tmp_path / "store.db", master_key=key, encrypt_new=True)

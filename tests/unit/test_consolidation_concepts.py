@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cofire.consolidation.concepts import Kin, kin, named, same_name, words
+from cofire.consolidation.concepts import (
+    Heard,
+    Kin,
+    Word,
+    kin,
+    most_said,
+    named,
+    same_name,
+    stands_in,
+    words,
+)
 from cofire.consolidation.drafts import Turn
 
 
@@ -81,3 +91,27 @@ def test_new_words_are_linked_alike_however_many_are_known(
         assert max(one.source, one.target) >= first
     fresh = {(one.source, one.target): one.cosine for one in some if one.source >= first}
     assert fresh == pytest.approx({pair: c for pair, c in every.items() if pair[0] >= first})
+
+
+def test_of_too_many_words_the_most_said_are_kept() -> None:
+    found = [Word("a", "a", 1), Word("b", "b", 3), Word("c", "c", 1), Word("d", "d", 2)]
+    assert [word.term for word in most_said(found, 3)] == ["a", "b", "d"]
+    assert most_said(found, 4) == found
+    assert not most_said(found, 0) and not most_said(found, -1)
+
+
+NAMES = st.sampled_from(
+    ["Ada", "ADA", "New York", "New", "O\u2019Neil", "#one", "C++", "Boeing 737", "\u6771\u4eac",
+     "\u6771\u4eacAda", "Stra\u00dfe 9", "QRV", "x.y", "Zo\u00eb"]
+)  # fmt: skip
+GAPS = st.sampled_from(["", " ", "-", "'", ", ", ". ", "\u3001", "x", "_", "\u0301"])
+
+
+@given(st.lists(st.lists(st.tuples(NAMES, GAPS), max_size=5), max_size=4), NAMES)
+def test_a_name_is_sought_wherever_it_may_stand(
+    parts: list[list[tuple[str, str]]], name: str
+) -> None:
+    texts = ["We saw " + "".join(a + b for a, b in text) for text in parts]
+    places = Heard.of(texts).places(name)
+    every = [place for place, text in enumerate(texts) if stands_in(text, name)]
+    assert [place for place in places if stands_in(texts[place], name)] == every

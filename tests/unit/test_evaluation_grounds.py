@@ -20,7 +20,7 @@ from cofire.evaluation.sweeps import cue_points
 from cofire.interchange.locomo import load
 from cofire.models.hashing import HashingEmbedder
 from cofire.retrieval.features import TERMS
-from cofire.retrieval.profiles import COFIRE, HELA_MEM, MECHANISMS
+from cofire.retrieval.profiles import AWAKE, HELA_MEM, MECHANISMS
 
 THINGS = ("plum tree", "canoe", "violin", "lantern", "kite", "anchor", "scarf", "clock")
 LEARNED = MECHANISMS["learning"]
@@ -62,7 +62,7 @@ def locomo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_first_ground_is_the_default_and_the_others_are_weaker() -> None:
-    assert next(iter(GROUNDS.values())).profile is COFIRE
+    assert next(iter(GROUNDS.values())).profile is AWAKE
     for name, ground in GROUNDS.items():
         assert ground.name == name
         assert ground.says
@@ -76,11 +76,11 @@ def test_the_first_ground_is_the_default_and_the_others_are_weaker() -> None:
 def test_a_weaker_ground_is_not_fitted_and_learns_as_the_default_does(name: str) -> None:
     profile = ground_named(name).profile
     assert {term: profile.weights[term] for term in LEARNED} == {
-        term: COFIRE.weights[term] for term in LEARNED
+        term: AWAKE.weights[term] for term in LEARNED
     }
-    given = set(COFIRE.weights.values())
+    given = set(AWAKE.weights.values())
     assert all(weight in given for weight in profile.weights.values())
-    assert profile.cues == COFIRE.cues
+    assert profile.cues == AWAKE.cues
     assert profile.cutoff is None
 
 

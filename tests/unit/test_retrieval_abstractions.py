@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graph_rows import Changes, Row, row, vector
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cofire.graph.active import ActiveGraph
+from cofire.retrieval import abstractions
 from cofire.retrieval.abstractions import (
     abstractions_of,
     akin_words,
@@ -112,3 +115,32 @@ def test_a_space_that_never_slept_has_its_own_words() -> None:
     assert not len(abstractions_of(plain)) and not len(words_of(plain).term)
     found = kin(plain, np.array([HIKING], np.uint64), np.array([1.0]), None)
     assert found.tolist() == [pytest.approx(min(plain.term_rows(HIKING).idf / 4, 1.0)), 0.0]
+
+
+def test_what_is_akin_is_found_once_for_a_snapshot(
+    graph: ActiveGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms, idfs = np.array([ACTIVITY], np.uint64), np.array([3.0])
+    (first,) = asked_terms(graph, terms, idfs)
+    (again,) = asked_terms(graph, terms, idfs)
+    assert all(one is other for one, other in zip(first.akin, again.akin, strict=True))
+    monkeypatch.setattr(abstractions, "KEPT_AKIN", 1)
+    two = np.array([ACTIVITY, HIKING], np.uint64)
+    before = kin(graph, two, np.array([3.0, 2.0]), None)
+    assert kin(graph, two, np.array([3.0, 2.0]), None).tolist() == before.tolist()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), unique=True),
+    st.sets(st.integers(0, 9)),
+)
+def test_pairs_are_found_from_either_side(pairs: list[tuple[int, int]], asked: set[int]) -> None:
+    record, memory = (np.array([pair[end] for pair in pairs], np.intp) for end in (0, 1))
+    found = abstractions.Abstractions.of_pairs(record, memory, 10)
+    rows = np.array(sorted(asked), np.intp)
+    at, records = found.of(rows)
+    assert list(zip(rows[at].tolist(), records.tolist(), strict=True)) == sorted(
+        (other, one) for one, other in pairs if other in asked
+    )
+    assert found.reached(rows).tolist() == sorted({other for one, other in pairs if one in asked})
+    assert np.flatnonzero(found.rows).tolist() == sorted({one for one, _ in pairs})

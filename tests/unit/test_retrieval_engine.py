@@ -17,7 +17,7 @@ from cofire.models.hashing import HashingEmbedder
 from cofire.retrieval import ranking
 from cofire.retrieval.candidates import Scored, Searched
 from cofire.retrieval.features import TERMS
-from cofire.retrieval.profiles import COFIRE, LEXICAL, PROFILES, Profile
+from cofire.retrieval.profiles import AWAKE, COFIRE, LEXICAL, PROFILES, Profile, asked_of
 from cofire.retrieval.question import Asked
 from cofire.store import Store
 from cofire.store.records import ItemRow, SpaceInfo
@@ -252,3 +252,21 @@ def test_a_profile_may_bring_another_ranking(
         "kiln and glaze", 1_000, profile=replace(profile, ranking="backwards"), now=NOW
     )
     assert [-hit.score for hit in turned][::-1] == [hit.score for hit in straight]
+
+
+def test_the_default_is_fitted_to_what_is_asked(memory: Memory) -> None:
+    """Spaces that never slept are asked by weights that were fitted to such."""
+
+    def terms() -> set[str]:
+        trace = memory.recall("Where is the kiln?", now=NOW, explain=True).trace
+        assert trace is not None
+        return {term.name for item in trace.items for term in item.terms}
+
+    memory.remember("Where did we put the kiln?", session="s", speaker="Ada", time=NOW)
+    memory.remember("It is behind the shed. Mind the step.", session="s", speaker="Bo", time=NOW)
+    assert terms().isdisjoint({"gist", "kin"})
+    memory.consolidate(["gists", "words"], now=NOW)
+    assert "kin" in terms()
+    mine = replace(COFIRE, name="mine")
+    assert asked_of(mine, slept=False) is mine
+    assert asked_of(COFIRE, slept=False) is AWAKE

@@ -10,7 +10,7 @@ import pytest
 
 from cofire import Memory
 from cofire.learning import cited_ids
-from cofire.retrieval.profiles import COFIRE
+from cofire.retrieval.profiles import AWAKE
 from cofire.types import Recall
 
 NOW = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -72,7 +72,7 @@ def test_memories_used_together_are_recalled_together(memory: Memory) -> None:
     recall = memory.recall("Where is the canoe?", now=NOW, explain=True)
     given, taken = terms(recall, paddles)["association"], terms(recall, canoe)["association"]
     assert given > 10 * taken > 0.0  # the better match passes on more
-    off = memory.recall("Where is the canoe?", now=NOW, profile=COFIRE.without("learning"))
+    off = memory.recall("Where is the canoe?", now=NOW, profile=AWAKE.without("learning"))
     assert {hit.id: hit.score for hit in off}[paddles] == pytest.approx(
         {hit.id: hit.score for hit in recall}[paddles] - given, abs=2e-6
     )
@@ -81,7 +81,7 @@ def test_memories_used_together_are_recalled_together(memory: Memory) -> None:
 def test_what_was_learned_fades_by_half_in_half_a_year(memory: Memory) -> None:
     canoe, paddles = named(memory, "canoe"), named(memory, "Paddles")
     memory.strengthen(canoe, paddles, by="ops", now=NOW)
-    half = COFIRE.half_life_days
+    half = AWAKE.half_life_days
     assert half is not None
     (fresh,) = memory.strengths(now=NOW)
     (later,) = memory.strengths(now=NOW + timedelta(days=half))
@@ -116,7 +116,7 @@ def test_cues_are_never_memories(memory: Memory) -> None:
 
 def test_cues_change_no_word_statistics(memory: Memory) -> None:
     paddles = named(memory, "Paddles")
-    plain = COFIRE.without("learning")
+    plain = AWAKE.without("learning")
     before = memory.recall("Which mast needs paint?", now=NOW, profile=plain)
     for i in range(5):
         recall = memory.recall(f"Which mast needs paint and number {i}?", now=NOW)

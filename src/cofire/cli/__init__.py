@@ -37,6 +37,9 @@ _CODES: tuple[tuple[type[CofireError], int], ...] = (
     (StoreBusyError, UNAVAILABLE),
 )
 
+LONGEST_REPEATED = 200
+"""Characters of an argument that an error repeats whole."""
+
 _REPORT = "COFIRE_DEBUG=1 shows where it happened, which helps to report it"
 
 
@@ -75,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("COFIRE_DEBUG"):
             raise
         code = exit_code(error)
-        report_error(type(error).__name__, _message(error), code, as_json=as_json)
+        message = _not_whole(_message(error), given)
+        report_error(type(error).__name__, message, code, as_json=as_json)
     except Exception as error:  # the edge of the program: a bug is told, not dumped
         if os.environ.get("COFIRE_DEBUG"):
             raise
@@ -101,6 +105,16 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+def _not_whole(message: str, given: Sequence[str]) -> str:
+    """The message, where it repeats something long that was given with the middle left out."""
+    for text in sorted({*given, *(one.partition("=")[2] for one in given)}, key=len, reverse=True):
+        if len(text) <= LONGEST_REPEATED:
+            break
+        short = f"{text[:60]}…{text[-20:]}"
+        message = message.replace(repr(text), repr(short)).replace(text, short)
+    return message
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

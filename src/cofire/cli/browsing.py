@@ -1,4 +1,4 @@
-"""`list`, `show` and `stats`: what is there."""
+"""`list`, `show`, `history` and `stats`: what is there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cofire.cli.options import Common
 from cofire.cli.output import many, plain, print_json, print_json_line, say, size_text, table
 from cofire.cli.rendering import moment, print_item, print_links, print_listed, print_versions
 from cofire.errors import NotFoundError
-from cofire.types import Page, SpaceStats
+from cofire.types import Item, Kind, Page, SemanticRecord, SpaceStats
 
 if TYPE_CHECKING:
     from cofire.memory import Memory
@@ -44,6 +44,14 @@ def register(app: typer.Typer) -> None:
             "cofire show 019d0b7c-1f2e-7a61-8f53-2c9b6de1a001 --json",
         ),
     )(show)
+    command(
+        app,
+        "history",
+        examples=(
+            "cofire history 019d0b7c-1f2e-7a61-8f53-2c9b6de1a001",
+            "cofire history 019d0b7c-1f2e-7a61-8f53-2c9b6de1a001 --json",
+        ),
+    )(history)
     command(app, "stats", examples=("cofire stats", "cofire stats --project website --json"))(stats)
 
 
@@ -117,25 +125,62 @@ def show(
     history: Annotated[bool, typer.Option("--history", help="Also its former texts.")] = False,
     links: Annotated[bool, typer.Option("--links", help="Also its links.")] = False,
 ) -> None:
-    """Show one memory: the whole text and everything known about it."""
+    """Show one memory: the whole text and everything known about it.
+
+    Of a record that consolidation made: also whom it is about, when it holds, and the evidence.
+    """
     with opened(common, vectors=False) as memory:
         item = memory.get(id)
+        record = _record(memory, item)
         versions = memory.history(id) if history else ()
         found = memory.links(id) if links else ()
         if common.json:
             document = plain(item)
+            if record is not None:
+                own = plain(record)
+                document["record"] = {name: own[name] for name in own if name not in _OF_ITEM}
             if history:
                 document["history"] = plain(versions)
             if links:
                 document["links"] = plain(found)
             print_json(document)
             return
-        print_item(item)
+        print_item(item, record)
         if history:
+            say("")
             print_versions(versions)
         if links:
             ends = {link.target if link.source == item.id else link.source for link in found}
             print_links(item, found, _texts(memory, ends))
+
+
+_OF_ITEM = ("id", "content", "item", "score")
+"""Fields of a record that the memory which holds it has, or that only a recall gives."""
+
+
+def _record(memory: Memory, item: Item) -> SemanticRecord | None:
+    """The record that a memory is; None for what was said or remembered."""
+    if item.kind in (Kind.EPISODE, Kind.TOOL_EVENT, Kind.CUE):  # consolidation makes none of these
+        return None
+    found = (*memory.records(kinds=item.kind), *memory.quarantine())
+    return next((record for record in found if record.id == item.id), None)
+
+
+def history(
+    common: Common,
+    *,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The memory's id, in full.")],
+) -> None:
+    """List what a memory said formerly, oldest first.
+
+    Of a record that consolidation made: also the records that it took the place of.
+    """
+    with opened(common, vectors=False) as memory:
+        versions = memory.history(id)
+    if common.json:
+        print_json(versions)
+    else:
+        print_versions(versions)
 
 
 def _texts(memory: Memory, ids: set[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`export`, `backup`, `restore`, `reembed` and `scrub`: the store as a whole."""
+"""`export`, `backup`, `restore`, `reembed`, `scrub` and `rotate-key`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ def register(app: typer.Typer) -> None:
         "scrub",
         examples=("cofire scrub", "cofire scrub --store locomo.db --json"),
     )(scrub)
+    command(
+        app,
+        "rotate-key",
+        examples=(
+            "cofire rotate-key --new-key-file new.key",
+            "cofire rotate-key --new-key-file new.key --store locomo.db --json",
+        ),
+    )(rotate_key)
 
 
 def export(
@@ -179,6 +187,35 @@ def scrub(common: Common) -> None:
         print_json({"bytes": size, "freed": freed})
     else:
         say(f"Scrubbed: the store takes {size_text(size)}, {size_text(freed)} less than before.")
+
+
+def rotate_key(
+    common: Common,
+    *,
+    new_key_file: Annotated[
+        str,
+        typer.Option(metavar="PATH", help="File with the new key: 32 random bytes in base64."),
+    ],
+) -> None:
+    """Put all encrypted spaces of the store under another master key.
+
+    The settings name the former key; name the new one there afterwards. What is stored stays as
+    it is, only the keys of the spaces are wrapped anew, all at once. Backups stay under the former
+    key.
+    """
+    from cofire.workings import read_key_file
+
+    read_key_file(new_key_file)  # complained about before the store is opened
+    text = Path(new_key_file).expanduser().read_text(encoding="ascii")
+    with opened(common, vectors=False) as memory:
+        spaces = memory.rotate_key(text)
+    if common.json:
+        print_json({"spaces": spaces})
+        return
+    say(
+        f"{many(spaces, 'encrypted space')} under the new key. Name it in the settings from now "
+        "on; keep the former one as long as you keep backups from before."
+    )
 
 
 def _model(memory: Memory) -> str | None:

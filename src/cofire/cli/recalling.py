@@ -12,6 +12,7 @@ from cofire.cli.explaining import Explainer
 from cofire.cli.opening import opened
 from cofire.cli.options import Common, text_or_input
 from cofire.cli.output import many, note, plain, print_json, say
+from cofire.cli.recorded import print_known, print_once_here, repeated
 from cofire.cli.rendering import print_recalled, recalled_json
 from cofire.types import Recall, Trace
 
@@ -24,10 +25,36 @@ def register(app: typer.Typer) -> None:
         examples=(
             'cofire recall "How do I get into the shed?"',
             'cofire recall "What did we do last week?" -k 5 --explain',
+            'cofire recall "Where does Ada live?" --as-of 2025-01-01',
             'cofire recall "allergies" --speaker Nora --since 2026-01-01 --token-budget 500',
             "cofire recall \"deploy\" --project website --json | jq -r '.items[].line'",
         ),
     )(recall)
+
+
+Limit = Annotated[int, typer.Option("-k", "--limit", metavar="NUMBER", help="At most so many.")]
+TokenBudget = Annotated[
+    int | None,
+    typer.Option(
+        "--token-budget",
+        "--budget",
+        metavar="TOKENS",
+        help="Only as many whole memories as fit into so many.",
+    ),
+]
+Now = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help='What "last week" counts from. Default: the clock.'),
+]
+Semantic = Annotated[
+    int, typer.Option(metavar="NUMBER", help="Records of consolidation at most; 0: none.")
+]
+AsOf = Annotated[
+    str | None, typer.Option(metavar="TIME", help="What held then, of what was said by then.")
+]
+KnownAt = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only by what had been recorded by then.")
+]
 
 
 def recall(
@@ -39,25 +66,15 @@ def recall(
             metavar="QUESTION", help="A question or a few words. `-` reads standard input."
         ),
     ],
-    k: Annotated[
-        int, typer.Option("-k", "--limit", metavar="NUMBER", help="At most so many.")
-    ] = 10,
-    token_budget: Annotated[
-        int | None,
-        typer.Option(
-            "--token-budget",
-            "--budget",
-            metavar="TOKENS",
-            help="Only as many whole memories as fit into so many.",
-        ),
-    ] = None,
+    k: Limit = 10,
+    token_budget: TokenBudget = None,
     profile: Annotated[
         str, typer.Option(metavar="NAME", help="cofire, or the baselines dense and lexical.")
     ] = "cofire",
-    now: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help='What "last week" counts from. Default: the clock.'),
-    ] = None,
+    now: Now = None,
+    semantic: Semantic = 5,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why each came back: words, turns, terms.")
     ] = False,
@@ -71,49 +88,58 @@ def recall(
 ) -> None:
     """Recall what bears on a question, best first.
 
-    The filters decide what may be ranked at all. Finding nothing is no failure.
+    Before the memories stand records that consolidation made of them ("Known"), and that something
+    of the kind was once here and is archived. The filters decide what may be ranked at all. Finding
+    nothing is no failure.
     """
-    query = text_or_input(question)
     chosen = options.filters(
-        kinds=kind,
-        speakers=speaker,
-        sessions=session,
-        tags=tag,
-        meta=meta,
-        since=since,
-        until=until,
-    )
+        kinds=kind, speakers=speaker, sessions=session, tags=tag, meta=meta,
+        since=since, until=until,
+    )  # fmt: skip
     with opened(common) as memory:
         result = memory.recall(
-            query,
-            k,
-            token_budget=token_budget,
-            profile=profile,
-            now=now,
-            explain=explain,
-            **chosen,
-        )
+            text_or_input(question), k,
+            token_budget=token_budget, profile=profile, now=now, semantic=semantic,
+            as_of=as_of, known_at=known_at, explain=explain, **chosen,
+        )  # fmt: skip
         if common.json:
             print_json(_as_json(result))
             return
         for warning in result.warnings if common.vectors else ():
             note(f"Note: {warning}")
-        if result.items:
-            _print_result(result, Explainer(result, memory) if explain else None)
-        else:
-            hint = " The filters may leave nothing." if any(chosen.values()) else ""
-            say(f"Nothing found.{hint}")
+        narrowed = any(chosen.values()) or as_of is not None or known_at is not None
+        _print_result(result, Explainer(result, memory) if explain else None, narrowed=narrowed)
 
 
-def _print_result(result: Recall, explainer: Explainer | None) -> None:
+def _print_result(result: Recall, explainer: Explainer | None, *, narrowed: bool) -> None:
+    same = repeated(result)
+    told = [record for record in result.semantic if record.content.strip() not in same]
+    for record in told:
+        print_known(record, evidence=explainer is not None)
+    for shape in result.shapes:
+        print_once_here(shape)
+    if told or result.shapes:
+        say("")
+    if not result.items:
+        hint = " The filters may leave nothing." if narrowed else ""
+        say(f"No memories found.{hint}" if told or result.shapes else f"Nothing found.{hint}")
     for place, hit in enumerate(result.items):
         if place:
             say("")
-        print_recalled(place + 1, hit)
+        print_recalled(place + 1, hit, same.get(hit.content.strip()))
         if explainer is not None:
             explainer.print(place)
+    if result.items or told or result.shapes:
+        _print_sum(result, len(told))
+
+
+def _print_sum(result: Recall, told: int) -> None:
+    """How much it is, how sure, and what holds for the whole recall."""
     say("")
-    say((f"{many(len(result), 'memory', 'memories')}, {many(result.tokens, 'token')}", "dim"))
+    known = f", {many(told, 'record')}" if told else ""
+    tokens = many(result.tokens, "token")
+    if result.tokens:
+        say((f"{many(len(result), 'memory', 'memories')}{known}, {tokens}", "dim"))
     _print_how_sure(result)
     if result.trace is not None:
         _print_trace(result.trace)
@@ -121,7 +147,7 @@ def _print_result(result: Recall, explainer: Explainer | None) -> None:
 
 def _print_how_sure(result: Recall) -> None:
     """The gate's word, and under which id feedback is given."""
-    if result.abstain:
+    if result.abstain and result.items and not result.shapes:  # a shape says that there was
         say("Probably nothing of the kind was ever said: these are only the nearest.")
     sure = "" if result.confidence is None else f"Confidence {result.confidence:.2f}, r"
     say((f"{sure or 'R'}ecall {result.id}", "dim"))

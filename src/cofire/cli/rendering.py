@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from cofire.cli.output import many, plain, say, shortened, table, width
-from cofire.types import Item, Link, Recalled, Version, line_header
+from cofire.cli.recorded import as_record, held_text, print_evidence, record_fields
+from cofire.types import Item, Link, Recalled, SemanticRecord, Version, line_header
 
 if TYPE_CHECKING:
     from cofire.interchange import ImportReport
@@ -44,8 +45,9 @@ def recalled_json(hit: Recalled) -> dict[str, Any]:
     }
 
 
-def print_recalled(rank: int, hit: Recalled) -> None:
-    """A recalled memory: rank, day, speaker, score and id; then its text."""
+def print_recalled(rank: int, hit: Recalled, record: SemanticRecord | None = None) -> None:
+    """A recalled memory: rank, day, speaker, score and id; then its text. `record`: what says the
+    same word for word, and so need not be told twice."""
     part = ""
     if hit.segment is not None:
         part = f"  part {hit.segment.index + 1} of {hit.segment.count}"
@@ -54,6 +56,7 @@ def print_recalled(rank: int, hit: Recalled) -> None:
         (heading(hit.item), "bold"),
         f"  {shortened(hit.item.title, 40)}" if hit.item.title else "",
         (f"  {hit.score:.3f}{part}  {hit.id}", "dim"),
+        "" if record is None else f"  [{as_record(record)}]",
         hang=4,
     )
     say(hit.content.strip("\n"), indent=4)
@@ -68,12 +71,18 @@ def print_listed(item: Item) -> None:
     say(shortened(f"{item.title}: {item.content}" if item.title else item.content, room), indent=2)
 
 
-def print_item(item: Item) -> None:
-    """Everything about one memory that is set, then its text."""
-    for name, value in _fields(item):
+def print_item(item: Item, record: SemanticRecord | None = None) -> None:
+    """Everything about one memory that is set, then its text; about a `record`, also what it says
+    of whom, when it holds and what it rests on."""
+    rows = _fields(item) + ([] if record is None else record_fields(record))
+    for name, value in rows:
         say((f"{name:<11}", "bold"), " ", value, hang=12)
     say("")
     say(item.content)
+    if record is not None and record.evidence:
+        say("")
+        say((f"Rests on {many(len(record.evidence), 'quote')}", "bold"))
+        print_evidence(record.evidence, indent=2)
 
 
 def _fields(item: Item) -> list[tuple[str, str]]:
@@ -91,6 +100,7 @@ def _fields(item: Item) -> list[tuple[str, str]]:
         ("importance", f"{item.importance} of 10" + (", pinned" if item.pinned else "")),
         ("metadata", _pairs(item.metadata)),
         ("expires", None if item.expires is None else moment(item.expires)),
+        ("archived", None if item.archived is None else moment(item.archived)),
         ("key", item.key),
         ("language", item.language),
         ("keywords", ", ".join(item.keywords) or None),
@@ -120,12 +130,16 @@ def _pairs(values: Mapping[str, Any]) -> str | None:
 
 
 def print_versions(versions: tuple[Version, ...]) -> None:
-    """Former texts, oldest first."""
-    say("")
+    """Former texts, and the records that it took the place of, oldest first."""
     say(("Former texts", "bold") if versions else "No former texts: it was never changed.")
     for version in versions:
         title = f", {version.title}" if version.title else ""
-        say(f"version {version.version}{title}, until {moment(version.replaced)}", indent=2)
+        if version.id is None:
+            said = f"version {version.version}{title}, until {moment(version.replaced)}"
+            say(said, indent=2, hang=2)
+        else:
+            held = held_text(version.valid_from, version.valid_to)
+            say(f"a replaced record, {held}  ", (version.id, "dim"), indent=2, hang=2)
         say(version.content, indent=4)
 
 

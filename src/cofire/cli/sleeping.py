@@ -1,22 +1,23 @@
-"""`consolidate`, `records`, `quarantine`, `shapes`, `archive`, `unarchive`: sleep."""
+"""`consolidate`, `reports`, `records`, `quarantine`, `shapes`, `archive`, `unarchive`: sleep."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cofire.cli.commands import command
 from cofire.cli.opening import opened
 from cofire.cli.options import Common
-from cofire.cli.output import many, plain, print_json, say, shortened, table
+from cofire.cli.output import many, plain, print_json, say
+from cofire.cli.recorded import print_listed_record, print_sleep, summed_up, tell_step
+from cofire.errors import InputError
 
 if TYPE_CHECKING:
-    from cofire.types import SemanticRecord, SleepReport, StepReport
+    from cofire.memory import Memory
+    from cofire.types import SemanticRecord, SleepReport
 
 _ID = "019d0b7c-1f2e-7a61-8f53-2c9b6de1a001"
-QUOTED = 60
-"""Columns of a quotation."""
 
 
 def register(app: typer.Typer) -> None:
@@ -26,9 +27,16 @@ def register(app: typer.Typer) -> None:
         "consolidate",
         examples=("cofire consolidate", "cofire consolidate --step prune --step archive --json"),
     )(consolidate)
-    command(app, "records", examples=("cofire records", "cofire records --about Ada --json"))(
-        records
-    )
+    command(app, "reports", examples=("cofire reports", "cofire reports -n 3 --json"))(reports)
+    command(
+        app,
+        "records",
+        examples=(
+            "cofire records",
+            "cofire records --about Ada --json",
+            "cofire records --kind concept",
+        ),
+    )(records)
     command(app, "quarantine", examples=("cofire quarantine", "cofire quarantine --json"))(
         quarantine
     )
@@ -57,35 +65,51 @@ def consolidate(
     most_cost: Annotated[
         float | None, typer.Option(metavar="AMOUNT", help="What they may cost at most.")
     ] = None,
+    now: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The night it is. Default: the clock.")
+    ] = None,
 ) -> int:
     """Make what is remembered smaller, more general and still true.
 
     Each step applies once per period however often it is called, and works on what is new.
     """
     with opened(common) as memory:
-        told = None if common.json else _tell
+        told = None if common.json else tell_step
         reports = memory.consolidate(
             step or (), generator=generator,
-            most_calls=most_calls, most_tokens=most_tokens, most_cost=most_cost, told=told,
+            most_calls=most_calls, most_tokens=most_tokens, most_cost=most_cost, now=now, told=told,
         )  # fmt: skip
         if common.json:
-            print_json([{"status": report.status, **plain(report)} for report in reports])
+            print_json(_as_json(reports))
         else:
             for report in reports:
-                _say_sum(report)
+                say(summed_up(report))
     return 1 if any(report.failed for report in reports) else 0
 
 
-def _tell(step: StepReport) -> None:
-    done = ", ".join(f"{name} {count:,}" for name, count in step.counts.items())
-    said = step.error or step.skipped or done or "nothing to do"
-    say(f"{step.name:<14} {'failed: ' if step.error else ''}{said}")
+def _as_json(reports: tuple[SleepReport, ...]) -> list[dict[str, Any]]:
+    return [{"status": report.status, **plain(report)} for report in reports]
 
 
-def _say_sum(report: SleepReport) -> None:
-    model = f", {report.calls} model calls, {report.tokens:,} tokens" if report.calls else ""
-    cost = f", cost {report.cost:.4f}" if report.cost else ""
-    say(f"{report.space}: {report.status} in {report.seconds:.1f} s{model}{cost}")
+def reports(
+    common: Common,
+    *,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", metavar="NUMBER", help="At most so many.")
+    ] = 5,
+) -> None:
+    """List what the last consolidations did, newest first."""
+    with opened(common, vectors=False) as memory:
+        found = memory.reports(limit)
+    if common.json:
+        print_json(_as_json(found))
+        return
+    if not found:
+        say("Nothing was consolidated yet: see `cofire consolidate --help`.")
+    for place, report in enumerate(found):
+        if place:
+            say("")
+        print_sleep(report)
 
 
 def records(
@@ -94,52 +118,48 @@ def records(
     about: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only those about this subject.")
     ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of this kind, as in fact or concept; may be repeated."),
+    ] = None,
 ) -> None:
-    """List what consolidation made of memories: facts, traits, concepts."""
+    """List what consolidation made of memories: facts, traits, persona, procedures.
+
+    Those that hold no longer are listed too, until when they did. Concepts, gists, words and shapes
+    are listed where --kind names them. `cofire show ID` has the evidence.
+    """
     with opened(common, vectors=False) as memory:
-        _print_records(common, memory.records(about))
+        _print_records(common, memory.records(about, kinds=kind or ()))
 
 
 def quarantine(common: Common) -> None:
     """List the records that are not trusted, with the reasons; they are never recalled."""
     with opened(common, vectors=False) as memory:
-        _print_records(common, memory.quarantine(), reasons=True)
+        _print_records(common, memory.quarantine())
 
 
-def _print_records(
-    common: Common, found: tuple[SemanticRecord, ...], *, reasons: bool = False
-) -> None:
+def _print_records(common: Common, found: tuple[SemanticRecord, ...]) -> None:
     if common.json:
         print_json(found)
         return
+    for record in found:
+        print_listed_record(record)
     if not found:
         say("none")
-        return
-    last = "why not" if reasons else "evidence"
-    rows = [
-        (
-            record.id,
-            record.item.kind.value,
-            record.subject,
-            shortened(record.content, QUOTED),
-            "" if record.valid_to is None else f"until {record.valid_to:%Y-%m-%d}",
-            "; ".join(record.reasons) if reasons else many(len(record.evidence), "quote"),
-        )
-        for record in found
-    ]
-    table([("id", "kind", "about", "record", "holds", last), *rows])
 
 
 def shapes(common: Common) -> None:
     """List what is left of what was archived: that something was once here, and about what."""
     with opened(common, vectors=False) as memory:
         found = memory.shapes()
-        if common.json:
-            print_json(found)
-        elif not found:
-            say("none")
-        else:
-            table([(shape.id, shape.content) for shape in found])
+    if common.json:
+        print_json(found)
+        return
+    for shape in found:
+        say((shape.id, "dim"))
+        say(shape.content, indent=2)
+    if not found:
+        say("none")
 
 
 def archive(
@@ -166,8 +186,21 @@ def unarchive(
 ) -> None:
     """Bring archived memories back; for a shape, all that it stands for."""
     with opened(common, vectors=False) as memory:
-        count = memory.unarchive(ids)
+        count = _brought_back(memory, ids)
         if common.json:
             print_json({"restored": count})
         else:
             say(f"brought back {many(count, 'memory', 'memories')}")
+
+
+def _brought_back(memory: Memory, ids: list[str]) -> int:
+    try:
+        return memory.unarchive(ids)
+    except InputError as exc:  # the store knows a record by its number, a reader by its id
+        for record in memory.quarantine():
+            if record.id in ids:
+                raise InputError(
+                    f"record {record.id} is {record.state}: verification decides whether it is "
+                    "recalled; `cofire quarantine` says why"
+                ) from exc
+        raise

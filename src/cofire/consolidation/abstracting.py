@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cofire.consolidation import gist
-from cofire.consolidation.concepts import KIN, Word, kin
+from cofire.consolidation.concepts import KIN, Word, kin, most_said
 from cofire.consolidation.concepts import words as words_of
 from cofire.consolidation.drafts import Turn
 from cofire.consolidation.gist import Gist, Sentence
@@ -36,6 +36,9 @@ BATCH = 200
 """Turns whose gists and words are filed in one transaction."""
 ABSTRACTION = 0.8
 """Strength of a link from a gist to its turn (Synapse's of abstraction links)."""
+MOST_WORDS = 10_000
+"""Words of a space that are nodes, at most: what a language has in daily use. Made-up words must
+not make every night longer."""
 NOTED = 8
 """Turns that a word's node rests on: the first that say it. It goes with the last of them."""
 _SAID = (Kind.EPISODE.value,)
@@ -192,7 +195,8 @@ def _plan_words(night: Night, turns: Sequence[Turn]) -> Plan:
     known = _known(night.graph())
     places = {int(value): place for place, value in enumerate(known.hashes.tolist())}
     hashes = {word.term: term_hash(word.term) for word in found}
-    fresh = [word for word in found if hashes[word.term] not in places]
+    unknown = [word for word in found if hashes[word.term] not in places]
+    fresh = most_said(unknown, MOST_WORDS - len(places))
     held = {
         int(known.numbers[places[hashes[word.term]]]): said[word.term]
         for word in found

@@ -78,6 +78,8 @@ def moods_of(tokens: list[Token], supposed: bool, conditional: bool, iffy: bool)
 
 def _supposes(words: list[str], place: int, token: Token) -> bool:  # noqa: PLR0911 - one return per word
     word = words[place]
+    if word == "luck":  # "good luck with …": of somebody else, and to come
+        return place > 0 and words[place - 1] == "good"
     after = words[place + 1] if place + 1 < len(words) else ""
     if word == "going":
         follower = words[place + 2] if place + 2 < len(words) else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cofire.consolidation import wording as w
 from cofire.consolidation.clauses import Clause, Word, read
-from cofire.consolidation.parties import Party, conflict, opposed
+from cofire.consolidation.parties import Party, addressed, calls, conflict, opposed
 
 
 class Said(NamedTuple):
@@ -69,6 +69,10 @@ def _clause_faults(
     found: list[str] = []
     if common:
         found += _assertion_faults(clause, common, places)
+        if _is_present(clause) and all(
+            _is_over(clause, other) for word in common for other, _ in places[word.key]
+        ):
+            found.append("date: the quotes tell of the past what the record tells of now")
     if told and _wrong_person(clause, content, told, reading.subject, reading.speaks):
         found.append("subject: the quotes say it of somebody else")
     return found
@@ -101,8 +105,8 @@ def _assertion_faults(clause: Clause, common: list[Word], places: Places) -> lis
         denied += not agreeing
         sure = [spot for spot in agreeing or spots if _as_sure(spot, word, hedged, asks)]
         supposed += not sure
-        vouched = [spot for spot in sure or agreeing or spots if _vouched(spot)]
-        hearsay += not vouched
+        backed = [spot for spot in sure or agreeing or spots if vouched(spot)]
+        hearsay += not backed
     found = []
     if _most(denied, common):
         found.append("negation: the quotes deny it, or the record does")
@@ -115,6 +119,79 @@ def _assertion_faults(clause: Clause, common: list[Word], places: Places) -> lis
 
 def _is_past(clause: Clause) -> bool:
     return any(w.is_past(token.word) for token in clause.tokens)
+
+
+def _is_present(clause: Clause) -> bool:
+    """Whether a clause of a record tells of now."""
+    return not (_is_past(clause) or clause.plain & (_HISTORIC | w.FORMER | {"used", "been"}))
+
+
+_HISTORIC = frozenset("once previously earlier ago past childhood history".split())  # noqa: SIM905
+
+
+def is_over(clause: Clause) -> bool:
+    """Whether a clause tells of what was at a time that is over: by "ago", "once", "as a child",
+    in the past tense; not of what began then ("I moved ten years ago") or has gone on since."""
+    if clause.plain & _SINCE or any(token.word in _BEGINS for token in clause.tokens):
+        return False
+    words = [token.word for token in clause.tokens]
+    text = " ".join(words)
+    if any(phrase in f" {text} " for phrase in _BACK_THEN):
+        return True
+    past = any(w.is_past(word) for word in words)
+    return past and ("ago" in words or ("once" in words and words[0] != "once"))
+
+
+def _is_over(ours: Clause, theirs: Clause) -> bool:
+    """Whether a clause quoted is over, or has in the past the very verb that the record has in the
+    present ("I was a nurse", "Mira is a nurse")."""
+    if is_over(theirs):
+        return True
+    if theirs.plain & (_SINCE | w.CEASED) or any(one.word in _BEGINS for one in theirs.tokens):
+        return False
+    states = {w.stem(one.word) for one in theirs.tokens if w.is_past(one.word)} - _TASTES
+    if states & {w.stem(one.word) for one in ours.tokens}:
+        return True
+    return bool(theirs.plain & {"was", "were"} and ours.plain & {"is", "are", "am"}) and not any(
+        one.word in w.PARTICIPLES or one.word.endswith("ed") for one in theirs.tokens
+    )
+
+
+def speaks_of(clause: Clause, subject: frozenset[str]) -> bool:
+    """Whether a clause has one of the stems, other than in addressing somebody."""
+    told = addressed(clause.tokens)
+    return any(
+        w.stem(token.word) in subject and not calls(told, place) for place, token in enumerate(told)
+    )
+
+
+def was(clause: Clause) -> bool:
+    """Whether a clause tells of a state in the past tense: "I lived in Oslo"."""
+    if clause.plain & (_SINCE | w.CEASED) or any(one.word in _BEGINS for one in clause.tokens):
+        return False
+    past = any(w.is_past(one.word) and w.stem(one.word) not in _TASTES for one in clause.tokens)
+    return past or is_over(clause)
+
+
+_SINCE = frozenset("have has since still been now".split())  # noqa: SIM905 - legible
+_TASTES = frozenset(w.stem(word) for word in "love like enjoy hate dislike".split())  # noqa: SIM905
+_BACK_THEN = tuple(
+    f" {phrase} "
+    for phrase in (
+        "as a child", "as a kid", "as a boy", "as a girl", "as a teenager", "as a student",
+        "as children", "as kids", "when i was", "when we were", "in my youth", "in my childhood",
+        "in my teens", "in my twenties", "in my thirties", "back then", "back in the day",
+        "in those days", "at that time", "years ago i was", "growing up",
+    )
+)  # fmt: skip
+_BEGINS = frozenset(
+    """moved relocated settled bought got adopted married began started joined became took hired
+    born signed opened founded made learned learnt met found bring brought received inherited
+    given gave won finished graduated passed quit left stopped decided changed switched
+    returned came engaged retired rented acquired built set turned gone taught told earned
+    hurt broke lost had promoted diagnosed named called""".split()  # noqa: SIM905
+)
+"""Verbs whose past has left something that may still be so."""
 
 
 def _most(count: int, common: list[Word]) -> bool:
@@ -148,7 +225,7 @@ def _as_sure(spot: tuple[Clause, Word], ours: Word, hedged: bool, asks: bool) ->
     return word.mood == "fact" or ours.mood != "fact" or hedged
 
 
-def _vouched(spot: tuple[Clause, Word]) -> bool:
+def vouched(spot: tuple[Clause, Word]) -> bool:
     """Whether the speaker vouches for the word, or somebody speaks of themselves."""
     clause, word = spot
     if word.reporter is None:

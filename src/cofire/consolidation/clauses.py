@@ -134,6 +134,8 @@ def _has_subject(part: list[Token]) -> bool:
             return True
         if token.word in w.POSSESSIVES or token.name or token.word in w.DETERMINERS:
             return not place or part[place - 1].word not in w.PREPOSITIONS
+        if token.word in w.INDEFINITE and part[-1].word in w.SPEECH:
+            return True
         if token.word in w.ELLIPTICAL | {"imagine", "suppose", "maybe", "glad"}:
             return True
     return False
@@ -245,7 +247,7 @@ def _reports(clause: Clause, reader: Reader) -> Party | None:
         return Party("other", reader.speaker)
     if not clause.plain & w.SPEECH:
         return None
-    if not clause.agents:
+    if not clause.agents or clause.tokens[0].word in w.INDEFINITE:
         return Party("other", reader.speaker)
     agent = clause.agents[0]
     if _first(agent, reader) and agent.sort == "person":

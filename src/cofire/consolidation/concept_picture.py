@@ -25,6 +25,7 @@ from cofire.consolidation.concept_records import (
 )
 from cofire.consolidation.concepts import (
     SAME_NAME,
+    Heard,
     is_acronym,
     is_distinct,
     may_be_one,
@@ -47,6 +48,8 @@ from cofire.types import Kind, LinkType, Message
 
 RELATED = 0.5
 """Strength of a link between concepts that belong together: a new link's (Atamaia)."""
+MOST_CONCEPTS = 10_000
+"""Concepts of a space that rules find, at most: every name read is sought among them all."""
 LOOKED_THROUGH = 100
 """Turns of the space that are looked through for a new name, at most: the latest."""
 _EPISODE = KIND_CODES[Kind.EPISODE.value]
@@ -95,20 +98,21 @@ class Picture:
         fresh: list[Concept] = []
         drafts = named(turns)
         self._wake([draft.name for draft in drafts])
+        known = len(self._concepts())
         for draft in drafts:
             concept = self._by_name.get(same_name(draft.name))
             if concept is None:
-                if self._is_common(draft.name):
+                if known + len(fresh) >= MOST_CONCEPTS or self._is_common(draft.name):
                     continue
                 concept = Concept(None, [draft.name, *draft.aliases], set(), changed=True)
                 fresh.append(concept)
                 self._know(concept)
             self._add(concept, [numbers[label] for label in draft.labels])
-        every = "\n".join(same_name(turn.content) for turn in turns)
+        heard = Heard.of(turn.content for turn in turns)
         for concept in self._concepts():
-            names = [name for name in concept.names if same_name(name) in every]
-            said = [t.number for t in turns if any(stands_in(t.content, n) for n in names)]
-            self._add(concept, said)
+            for name in concept.names:
+                there = [turns[place] for place in heard.places(name)]
+                self._add(concept, [t.number for t in there if stands_in(t.content, name)])
         for concept in self._merged(fresh):
             self._add(concept, self._earlier(concept.names[0]))
 

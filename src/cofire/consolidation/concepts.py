@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ MENTIONS = 60
 """Mentions that a concept's record rests on: the latest."""
 MOST_NAMES = 12
 """Names of one concept."""
+_WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d+")
 _BEGINS = re.compile(r"(?:^|[.!?\u2026:\u3002\uff01\uff1f])[\W_]*$")
 _UNSPACED_FROM = "\u2e80"
@@ -168,6 +170,40 @@ def same_digits(one: str, other: str) -> bool:
     return _DIGITS.findall(one) == _DIGITS.findall(other)
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Texts by their words, so that a name is sought in those only that can have it. `folded`: the
+    texts as `same_name` has them; `having`: by word the places of the texts that have it."""
+
+    folded: list[str]
+    having: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Heard:
+        folded = [same_name(text) for text in texts]
+        having: dict[str, list[int]] = {}
+        for place, text in enumerate(folded):
+            for word in set(_WORD.findall(text)):
+                having.setdefault(word, []).append(place)
+        return cls(folded, having)
+
+    def places(self, name: str) -> list[int]:
+        """Of the texts that a name may stand in (`stands_in`)."""
+        key, word = _sought(name)
+        among = range(len(self.folded)) if word is None else self.having.get(word, ())
+        return [place for place in among if key in self.folded[place]]
+
+
+@lru_cache(maxsize=1 << 15)
+def _sought(name: str) -> tuple[str, str | None]:
+    """A name folded, and its first word; None where words do not show in writing."""
+    key = same_name(name)
+    ends = {*key[:1], *key[-1:], *_plain(name)[:1], *_plain(name)[-1:]}
+    first = _WORD.match(key)
+    spaced = first is not None and all(letter < _UNSPACED_FROM for letter in ends)
+    return key, first[0] if first is not None and spaced else None
+
+
 @lru_cache(maxsize=1 << 12)
 def _pattern(name: str) -> re.Pattern[str]:
     plain = _plain(name)
@@ -197,6 +233,14 @@ def words(texts: Iterable[tuple[str, str | None]]) -> list[Word]:
         Word(term, min(found, key=lambda spelling: (-found[spelling], spelling)), memories[term])
         for term, found in sorted(spellings.items())
     ]
+
+
+def most_said(found: Sequence[Word], most: int) -> list[Word]:
+    """At most so many of the words, those in the most memories, in the order given."""
+    if len(found) <= most:
+        return list(found)
+    kept = set(sorted(found, key=lambda word: (-word.memories, word.term))[: max(most, 0)])
+    return [word for word in found if word in kept]
 
 
 def kin(

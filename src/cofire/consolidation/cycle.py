@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from cofire.consolidation.budgets import Spent
-from cofire.consolidation.night import Night, Step
+from cofire.consolidation.night import DAY_US, Night, Step
 from cofire.errors import CofireError, NotFoundError
 from cofire.store.planning import Applied, OutdatedPlanError, Plan
 from cofire.store.records import StepRow
@@ -42,7 +42,7 @@ def _run_step(night: Night, step: Step) -> StepReport:
     error = skipped = None
     row = night.store.steps(night.space).get(step.name) or StepRow(step.name)
     period = None if step.period is None else night.now // step.period
-    if period is not None and row.period >= period:
+    if period is not None and _applied(night, row, period):
         return StepReport(name=step.name, skipped="already applied in this period")
     before = night.budget.spent
     try:
@@ -61,6 +61,14 @@ def _run_step(night: Night, step: Step) -> StepReport:
         error=error,
         **_spent(before, night.budget.spent),
     )
+
+
+def _applied(night: Night, row: StepRow, period: int) -> bool:
+    """Whether the step was applied in the period, or after it. A night that was once said to be in
+    a future that has not come (a wrong clock) does not count: it would put an end to sleep."""
+    if night.wall and row.period > period and row.time > max(night.wall, night.now) + DAY_US:
+        return False
+    return row.period >= period
 
 
 def _spent(before: Spent, after: Spent) -> dict[str, Any]:

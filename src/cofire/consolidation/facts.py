@@ -1,10 +1,11 @@
-"""The step that reads facts by rules alone: few patterns of high precision, words verbatim."""
+"""The step that reads facts by rules alone: few patterns that abstain in doubt, words verbatim."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
+from cofire.consolidation.drafts import Turn
 from cofire.consolidation.filing import plan_drafts
 from cofire.consolidation.night import Night, Work
 from cofire.consolidation.statements import drafts_of
@@ -36,11 +37,16 @@ def facts(night: Night, row: StepRow) -> Generator[Work, Applied, None]:
         yield _read(night, row, numbers)
 
 
+def _nameless(night: Night, turn: Turn) -> bool:
+    """Whether nobody can say who spoke: in a project several people are "user"."""
+    return turn.speaker is None and night.space.ref.project is not None
+
+
 def _read(night: Night, row: StepRow, numbers: Sequence[int]) -> Work:
     turns = [
         turn
         for turn in read_turns(night.store, night.space, numbers)
-        if len(turn.content) <= MOST_CHARACTERS
+        if len(turn.content) <= MOST_CHARACTERS and not _nameless(night, turn)
     ]
     drafts = [draft for turn in turns for draft in drafts_of(turn)]
     plan, counts = plan_drafts(night, turns, drafts)

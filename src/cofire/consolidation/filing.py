@@ -18,12 +18,14 @@ from cofire.consolidation.drafts import Draft, Turn, Verdict
 from cofire.consolidation.night import Night
 from cofire.consolidation.reconciling import New, Replaces, Same, reconcile
 from cofire.consolidation.registry import Registry
+from cofire.consolidation.slots import subject_key
 from cofire.consolidation.verifying import verify
 from cofire.dynamics.arrays import F32
+from cofire.encoding.text import fold
 from cofire.ids import new_uuid7
 from cofire.store.planning import Plan
 from cofire.store.records import NewDerived, NewItem
-from cofire.types import Kind, Message, to_micros
+from cofire.types import Message, to_micros
 
 IMPORTANCE = 6
 """Of a distilled record: what is worth distilling is worth a little more than a turn."""
@@ -36,8 +38,8 @@ def plan_drafts(
 ) -> tuple[Plan, Counter[str]]:
     """What is to be filed of drafts made from `turns`, and counts for the report."""
     offered = {turn.label: turn for turn in turns}
-    ran = {turn.label: _trusting_tools(turn) for turn in turns}
-    verdicts = [verify(draft, ran if draft.kind is Kind.PROCEDURE else offered) for draft in drafts]
+    drafts = [_unslotted(draft, offered) if _shared(night) else draft for draft in drafts]
+    verdicts = [verify(draft, offered) for draft in drafts]
     counts: Counter[str] = Counter()
     failed = [
         _quarantined(night, draft, verdict, offered)
@@ -65,9 +67,20 @@ def plan_drafts(
     return registry.plan(failed), counts
 
 
-def _trusting_tools(turn: Turn) -> Turn:
-    """What a tool did is evidence of how a task is done, and of nothing else."""
-    return replace(turn, untrusted=False) if turn.kind is Kind.TOOL_EVENT else turn
+def _shared(night: Night) -> bool:
+    """Whether several people write to the space, so that its "user" is more than one."""
+    return night.space.ref.project is not None
+
+
+def _unslotted(draft: Draft, offered: Mapping[str, Turn]) -> Draft:
+    """Without its slot where all that is known of a speaker is the role: the next one's home must
+    not end this one's."""
+    cited = [offered[quote.label] for quote in draft.quotes if quote.label in offered]
+    named = any(turn.speaker for turn in cited)
+    roles = {fold(turn.role or "user") for turn in cited} | {"user", "i", "me"}
+    if named or subject_key(draft.subject) not in roles:
+        return draft
+    return replace(draft, slot=None, value=None, single=False)
 
 
 def _place(

@@ -100,7 +100,8 @@ class Night:
     now: µs. graph: the active graph as it is at the moment of the call. make: see `Maker`.
     generator: a language model, or None: rules alone. budget: what it may take; counted over all
     spaces of one consolidation. prior: makes what a profile keeps with a graph before any question
-    needs it, and returns of how many nodes; None: nothing.
+    needs it, and returns of how many nodes; None: nothing. wall: µs by the clock on the wall
+    (0: nobody looks at it).
     """
 
     store: Store
@@ -112,6 +113,7 @@ class Night:
     generator: Generator | None = None
     budget: Budget = field(default_factory=Budget)
     prior: Callable[[ActiveGraph], int] | None = None
+    wall: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

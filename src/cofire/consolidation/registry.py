@@ -322,7 +322,8 @@ class Registry:
         )
 
     def _confidence(self, record: Record) -> float:
-        return confidence(record.turns[number] for number in _numbers(record))
+        tools = record.draft.kind is Kind.PROCEDURE
+        return confidence((record.turns[n] for n in _numbers(record)), tools=tools)
 
     def _stored(self, row: DerivedRow, vector: bytes | None) -> Record:
         item = row.item

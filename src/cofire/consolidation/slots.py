@@ -103,6 +103,11 @@ def slot_named(name: str, value: str | None, *, single: bool = False) -> Slot:
     return Slot(plain, value, single)
 
 
+def is_known(name: str) -> bool:
+    """Whether a slot, by its one name, is in the tables here."""
+    return name in _SINGLE or name in _MANY
+
+
 def _liking(head: str, what: str | None, value: str | None) -> Slot:
     denied = head in _DISLIKING
     if what is None:  # "likes": "olives"

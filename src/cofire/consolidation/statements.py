@@ -13,11 +13,14 @@ from datetime import datetime
 
 from cofire.consolidation.dating import day_of, times_in
 from cofire.consolidation.drafts import Draft, Quote, Turn
+from cofire.consolidation.framing import doubtful, joked, quoted
+from cofire.consolidation.plausible import plausible
 from cofire.consolidation.quantities import quantities
 from cofire.consolidation.quoting import sentences
 from cofire.consolidation.slots import DISLIKES, LIKES, value_key
 from cofire.consolidation.tokens import is_question
 from cofire.consolidation.wording import KIN
+from cofire.encoding.stems import default_stem
 from cofire.encoding.text import aligned, fold
 from cofire.types import Kind
 
@@ -39,7 +42,7 @@ class Statement:
 _DOUBT = re.compile(
     r"\b(?:if|unless|would|could|might|maybe|perhaps|probably|wish|hope|hoping|imagine|suppose|"
     r"says?|said|thinks?|told|heard|used to|almost|nearly|should|wanted?|wanna|dream|pretend|"
-    r"kidding|joking|lol|sometimes|not sure|guess|may|formerly|until|will|gonna|"
+    r"kidding|joking|lol|sometimes|not sure|guess|(?-i:may)|formerly|until|will|gonna|"
     r"going to|planning|considering)\b"
     r"|[\"\u201c\u201d\u00ab\u00bb]|'(?:d|ll)\b",
     re.IGNORECASE,
@@ -62,10 +65,18 @@ _TAIL = (
     r"|last|this) .*))?|, .*)[.!\u2026 ]*"
 )
 _END = (
-    r"(?P<tail>(?: (?:now|again|too|as well|these days|very much|so much|a lot|at all))*)"
+    r"(?P<tail>(?: (?:now|again|too|as well|these days|very much|so much|a lot|at all|any ?more))*)"
     r"[.!\u2026 ]*"
 )
 _KIN = "|".join(sorted(KIN))
+
+
+_NOT_SO = re.compile(
+    r"\b(?:dreams?|games?|novel|story|stories|book|movie|film|show|play|imagination|mind|head|left|"
+    r"then|only|or|hardly|barely|rarely|seldom|haha\w*|less|anyway)\b|\(not\)",
+    re.IGNORECASE,
+)
+"""Words in what follows a value that take it back, or put it in a story."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -99,7 +110,8 @@ def _likes(value: str) -> Maker:
 
 
 _NO_THING = frozenset(
-    """to it that this these those how when what you your him her them his their being having it's
+    """up still down around back here there you your yours losing
+    to it that this these those how when what you your him her them his their being having it's
     everything nothing one some any my our seeing hearing getting going doing the a an""".split()  # noqa: SIM905
 )
 
@@ -110,9 +122,10 @@ def _favourite(match: re.Match[str]) -> Statement | None:
 
 
 def _has(match: re.Match[str]) -> Statement | None:
-    """ "I have two dogs": how many there are; "I have a dog": that there is one."""
+    """ "I have two dogs": how many there are; "I have a dog": that there is one. Of what people
+    keep and of relatives alone: one has a point, a cough and a deadline as well."""
     amount, thing = match["amount"], match["value"]
-    if fold(thing).split()[0] in _NO_POSSESSION:
+    if default_stem(fold(thing).split()[-1]) not in _POSSESSIONS:
         return None
     if fold(amount) in {"a", "an"}:
         return Statement(slot="has", value=thing, single=False)
@@ -122,10 +135,17 @@ def _has(match: re.Match[str]) -> Statement | None:
     return Statement(slot=f"number of:{fold(thing)}", value=numbers[0].value, single=True)
 
 
-_NO_POSSESSION = frozenset(
-    """question questions idea feeling lot few bit couple problem great good bad really very new
-    hard cold headache meeting appointment plan plans days weeks months years hours minutes more
-    other things thing feeling chance look long big""".split()  # noqa: SIM905 - legible
+_POSSESSIONS = frozenset(
+    default_stem(word)
+    for word in (
+        *(KIN - {"doctor", "dentist", "people", "match", "client", "customer", "student"}),
+        *"""car bike bicycle motorbike motorcycle boat sailboat kayak canoe house flat apartment
+        cabin cottage garden balcony piano guitar violin cello drum flute trumpet camera laptop
+        computer tablet printer phone telescope bird fish goldfish goat sheep cow pig hen chicken
+        duck goose donkey pony tortoise turtle snake lizard budgie canary guinea ferret bee
+        beehive greenhouse farm van truck lorry caravan tractor sauna bookshop shop bakery
+        tattoo""".split(),  # noqa: SIM905 - legible
+    )
 )
 
 
@@ -212,30 +232,36 @@ def slot_of(sentence: str) -> Statement | None:
 
 def _sound(statement: Statement, text: str, match: re.Match[str]) -> bool:
     """Whether nothing in the sentence takes back what the pattern read."""
-    if statement.value not in {LIKES, DISLIKES} and _DENIED.search(text):
+    if statement.value != DISLIKES and _DENIED.search(text):
         return False
-    if statement.value == LIKES and _DENIED.search(text):
+    tail = match.groupdict().get("tail") or ""
+    if _NOT_SO.search(tail):
         return False
-    if statement.slot == "age":
-        numbers = quantities(statement.value)
-        return bool(numbers) and 0 < int(numbers[0].value) < 130
-    return bool(match["value"].strip())
+    value = match["value"].strip()
+    return bool(value) and plausible(statement.slot, value, tail)
 
 
 def drafts_of(turn: Turn) -> tuple[Draft, ...]:
     """A draft for each sentence of a turn that says something of its speaker, in order.
 
-    None from turns that are not trusted or whose speaker is not known. `valid_from` is the start
-    of the time a sentence gives ("since 2019"), else the moment it was said.
+    None from turns that are not trusted, whose speaker is not known or is an assistant, or that
+    might not speak for their speaker (`framing`). `valid_from` is the start of the time a sentence
+    gives ("since 2019", "from 1 April on"), else the moment it was said.
     """
     subject = turn.speaker or turn.role
-    if turn.untrusted or not subject:
+    if turn.untrusted or not subject or (turn.role or "").casefold() in _NOT_PEOPLE:
+        return ()
+    if doubtful(turn.content):
         return ()
     found = []
     for start, end in sentences(turn.content):
         sentence = turn.content[start:end]
         statement = slot_of(sentence)
-        if statement is None:
+        if (
+            statement is None
+            or _unsaid(turn, start, end)
+            or _leaves_open(statement, sentence, turn)
+        ):
             continue
         found.append(
             Draft(
@@ -253,6 +279,24 @@ def drafts_of(turn: Turn) -> tuple[Draft, ...]:
     return tuple(found)
 
 
+_NOT_PEOPLE = frozenset({"assistant", "system", "tool"})
+
+
+def _unsaid(turn: Turn, start: int, end: int) -> bool:
+    return quoted(turn.content, start) or joked(turn.content, start, end)
+
+
+_FROM = re.compile(r"\b(?:from|starting|beginning|as of|effective)\b", re.IGNORECASE)
+
+
+def _leaves_open(statement: Statement, sentence: str, turn: Turn) -> bool:
+    """Whether it names a time to come, other than a birthday or one from which on it holds."""
+    if statement.slot == "birthday":
+        return False
+    coming = [time for time in times_in(sentence, turn) if time.start > turn.time]
+    return bool(coming) and not _FROM.search(sentence)
+
+
 def since(sentence: str, turn: Turn) -> datetime:
     """From when what a sentence of a turn says of its speaker holds."""
     statement = slot_of(sentence)
@@ -264,6 +308,8 @@ def _since(statement: Statement, sentence: str, turn: Turn) -> datetime | None:
     times = times_in(sentence, turn)
     if not times:
         return turn.time
+    if times[0].start > turn.time and _FROM.search(sentence):
+        return times[0].start
     if statement.event or times[0].since or re.search(r"\bfor\b", sentence):
         return min(times[0].start, turn.time)
     return None if not day_of(turn).start <= times[0].start <= turn.time else turn.time

@@ -11,15 +11,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from cofire.consolidation import wording as w
+from cofire.consolidation.citing import (
+    FIRST,
+    Cited,
+    is_verbatim,
+    kind_faults,
+    said_in,
+    speaker_of,
+    verbatim_faults,
+)
 from cofire.consolidation.claims import Said, faults, read_all
 from cofire.consolidation.dating import dated, hull_agrees, start_agrees
 from cofire.consolidation.drafts import DISTILLED, Draft, Span, Turn, Verdict
+from cofire.consolidation.filled import filling_faults, value_words
 from cofire.consolidation.quantities import Quantity, quantities
-from cofire.consolidation.quoting import locate, sentences, spelled
-from cofire.consolidation.slots import DISLIKES, LIKES
+from cofire.consolidation.quoting import locate, sentences
 from cofire.consolidation.tokens import is_question, names_of, tokens_of
 from cofire.encoding.analysis import analyse
 from cofire.encoding.concepts import concepts
@@ -28,6 +36,7 @@ from cofire.encoding.language import detect
 from cofire.encoding.names import NAME_PARTICLES, TIME_NAMES
 from cofire.encoding.stopwords import stop_words
 from cofire.encoding.text import aligned, fold
+from cofire.types import Kind
 
 SUPPORT = 0.5
 """Least share of a record's content words that the quotes must have."""
@@ -46,19 +55,6 @@ _WORD = re.compile(r"[^\W_]+")
 _PROPER = re.compile(r"[^\s\"'()\[\]\u201c\u201d,;]*[@/_\d][^\s\"'()\[\]\u201c\u201d,;]*|[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cited:
-    """A quote found in its turn."""
-
-    turn: Turn
-    start: int
-    end: int
-
-    @property
-    def text(self) -> str:
-        return self.turn.content[self.start : self.end]
-
-
 def verify(draft: Draft, turns: Mapping[str, Turn]) -> Verdict:
     """Whether `draft` holds by the words of `turns` (label → turn), and how far to trust it.
 
@@ -69,7 +65,9 @@ def verify(draft: Draft, turns: Mapping[str, Turn]) -> Verdict:
     cited, reasons = _locate(draft, turns)
     if draft.kind not in DISTILLED:
         reasons.append("kind: not a kind of record that is distilled")
-    trusted = [one for one in cited if not one.turn.untrusted]
+    reasons += kind_faults(draft, cited)
+    tools = draft.kind is Kind.PROCEDURE
+    trusted = [one for one in cited if _counts(one.turn, tools)]
     if cited and not trusted:
         reasons.append("support: it rests on tools or documents alone")
     if trusted:
@@ -80,20 +78,28 @@ def verify(draft: Draft, turns: Mapping[str, Turn]) -> Verdict:
     )
     if reasons:
         return Verdict(reasons=tuple(dict.fromkeys(reasons)), spans=spans)
-    return Verdict(reasons=(), confidence=confidence(one.turn for one in trusted), spans=spans)
+    return Verdict(
+        reasons=(), confidence=confidence((one.turn for one in trusted), tools=tools), spans=spans
+    )
 
 
-def confidence(turns: Iterable[Turn]) -> float:
+def _counts(turn: Turn, tools: bool) -> bool:
+    """Whether a turn is evidence: what a tool did is, of how a task is done and of nothing else."""
+    return not turn.untrusted or (tools and turn.kind is Kind.TOOL_EVENT)
+
+
+def confidence(turns: Iterable[Turn], *, tools: bool = False) -> float:
     """How far evidence convinces: 1 − Π(1 − w) over distinct turns, in [0, 0.99].
 
     In each session the first turn weighs `WEIGHT_SESSION`, the first of every further speaker
     `WEIGHT_SPEAKER`, the rest `WEIGHT_TURN` each: what one person repeats on one day says little
     more than what they said once. Turns without a session count as one. One turn gives 0.5, two
-    sessions 0.75, three 0.875. Untrusted turns weigh nothing. Fewer turns never give more.
+    sessions 0.75, three 0.875. Untrusted turns weigh nothing, except what tools did where `tools`:
+    each run weighs as a turn does. Fewer turns never give more.
     """
     sessions: dict[str | None, dict[int, str | None]] = {}
     for turn in turns:
-        if not turn.untrusted:
+        if _counts(turn, tools):
             sessions.setdefault(turn.session, {})[turn.number] = turn.speaker or turn.role
     doubt = 1.0
     for said in sessions.values():
@@ -104,9 +110,9 @@ def confidence(turns: Iterable[Turn]) -> float:
     return min(round(1.0 - doubt, 6), HIGHEST)
 
 
-def _locate(draft: Draft, turns: Mapping[str, Turn]) -> tuple[list[_Cited], list[str]]:
+def _locate(draft: Draft, turns: Mapping[str, Turn]) -> tuple[list[Cited], list[str]]:
     """The quotes found, each once, in the order of turns; and what is wrong with the others."""
-    found: dict[tuple[str, int, int], _Cited] = {}
+    found: dict[tuple[str, int, int], Cited] = {}
     reasons = [] if draft.quotes else ["quote: none is given"]
     for quote in draft.quotes:
         turn = turns.get(quote.label)
@@ -117,11 +123,11 @@ def _locate(draft: Draft, turns: Mapping[str, Turn]) -> tuple[list[_Cited], list
         if place is None:
             reasons.append("quote: not whole sentences of its turn")
             continue
-        found[quote.label, *place] = _Cited(turn, *place)
+        found[quote.label, *place] = Cited(turn, *place)
     return [found[key] for key in sorted(found)], sorted(set(reasons))
 
 
-def _content_faults(draft: Draft, cited: list[_Cited], turns: Mapping[str, Turn]) -> list[str]:
+def _content_faults(draft: Draft, cited: list[Cited], turns: Mapping[str, Turn]) -> list[str]:
     language, reasons = _language(draft, cited)
     english = language in (None, "en")
     reasons += _subject_faults(draft, cited, turns)
@@ -135,7 +141,7 @@ def _content_faults(draft: Draft, cited: list[_Cited], turns: Mapping[str, Turn]
     return reasons
 
 
-def _language(draft: Draft, cited: list[_Cited]) -> tuple[str | None, list[str]]:
+def _language(draft: Draft, cited: list[Cited]) -> tuple[str | None, list[str]]:
     """The language of the quotes, and whether the record is in another."""
     quoted = detect(" ".join(one.text for one in cited)) or detect(
         " ".join(one.turn.content for one in cited)
@@ -147,37 +153,28 @@ def _language(draft: Draft, cited: list[_Cited]) -> tuple[str | None, list[str]]
     return quoted or own, []
 
 
-def _speaker(turn: Turn) -> frozenset[str]:
-    """The stems of what the speaker of a turn may be called."""
-    names = names_of(turn.speaker or "")
-    return names | names_of(turn.role or ("" if names else "user"))
-
-
-def _subject_faults(draft: Draft, cited: list[_Cited], turns: Mapping[str, Turn]) -> list[str]:
+def _subject_faults(draft: Draft, cited: list[Cited], turns: Mapping[str, Turn]) -> list[str]:
     names = names_of(draft.subject)
     if not names:
         return ["subject: none is given"]
-    speakers: frozenset[str] = frozenset().union(*(_speaker(one.turn) for one in cited))
+    speakers: frozenset[str] = frozenset().union(*(speaker_of(one.turn) for one in cited))
     stems = {w.stem(word) for one in cited for word in _words(one.text)}
-    if not (names & speakers or names <= _FIRST or names <= stems | speakers):
+    if not (names & speakers or names <= FIRST or names <= stems | speakers):
         addressed = any(token.word in w.SECOND for one in cited for token in tokens_of(one.text))
-        others = {stem for turn in turns.values() for stem in _speaker(turn)}
+        others = {stem for turn in turns.values() for stem in speaker_of(turn)}
         if not (addressed and names <= others):
             return ["subject: neither who speaks nor spoken of in the quotes"]
     content = {w.stem(word) for word in _words(draft.content)}
-    if names & content or names <= _FIRST | speakers:
+    if names & content or names <= FIRST | speakers:
         return []
     return ["subject: the record does not speak of it"]
-
-
-_FIRST = frozenset(w.stem(word) for word in w.FIRST)
 
 
 def _words(text: str) -> list[str]:
     return [fold(word) for word in _WORD.findall(aligned(text))]
 
 
-def _number_faults(draft: Draft, cited: list[_Cited], language: str | None) -> list[str]:
+def _number_faults(draft: Draft, cited: list[Cited], language: str | None) -> list[str]:
     """Numbers that no cited turn has, or that count something else there."""
     spans = _date_spans(draft.content, cited)
     own = [
@@ -219,7 +216,7 @@ def _noun(words: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _date_spans(text: str, cited: list[_Cited]) -> set[tuple[int, int]]:
+def _date_spans(text: str, cited: list[Cited]) -> set[tuple[int, int]]:
     return {
         event.span
         for one in cited
@@ -228,7 +225,7 @@ def _date_spans(text: str, cited: list[_Cited]) -> set[tuple[int, int]]:
 
 
 def _name_faults(
-    draft: Draft, cited: list[_Cited], turns: Mapping[str, Turn], language: str | None
+    draft: Draft, cited: list[Cited], turns: Mapping[str, Turn], language: str | None
 ) -> list[str]:
     """Names that neither a cited turn nor its speaker has."""
     known: set[str] = set(_PLAIN_SUBJECTS)
@@ -279,7 +276,7 @@ def _proper(text: str, language: str | None) -> list[tuple[str, int]]:
     return found
 
 
-def _date_faults(draft: Draft, cited: list[_Cited]) -> list[str]:
+def _date_faults(draft: Draft, cited: list[Cited]) -> list[str]:
     pairs = [(one.turn, one.text) for one in cited]
     if not dated(draft.content, pairs):
         return ["date: one that the quotes do not give"]
@@ -290,31 +287,29 @@ def _date_faults(draft: Draft, cited: list[_Cited]) -> list[str]:
     return []
 
 
-def _english_faults(draft: Draft, cited: list[_Cited]) -> list[str]:
-    said = [
-        Said(one.text[first:last], _speaker(one.turn))
-        for one in cited
-        for first, last in sentences(one.text)
-    ]
+def _english_faults(draft: Draft, cited: list[Cited]) -> list[str]:
+    said = said_in(cited)
+    if not said:
+        return ["hypothetical: what is quoted is a joke, a task or taken back"]
     told = [one for one in said if not is_question(one.text)]
-    if spelled(draft.content) in {spelled(one.text) for one in cited} | {
-        spelled(one.text) for one in said
-    }:
-        return [] if told else ["hypothetical: a question asserts nothing"]
+    if not told:
+        return ["hypothetical: a question asserts nothing"]
     subject = _subject_names(draft, cited)
+    names = subject.union(*(speaker_of(one.turn) for one in cited))
+    filling = filling_faults(draft, said, subject, names)
+    if is_verbatim(draft, cited, said):
+        return filling + verbatim_faults(draft, subject, told)
     content = [draft.content[first:last] for first, last in sentences(draft.content)]
     reading = read_all(content, subject, said)
-    names = subject.union(*(_speaker(one.turn) for one in cited))
-    reasons = faults(reading, names)
-    return reasons + _support_faults(draft, told, names)
+    return faults(reading, names) + filling + _support_faults(draft, told, names)
 
 
-def _subject_names(draft: Draft, cited: Sequence[_Cited]) -> frozenset[str]:
+def _subject_names(draft: Draft, cited: Sequence[Cited]) -> frozenset[str]:
     """The stems of the record's subject; all names of the speaker where it is a speaker."""
     names = names_of(draft.subject)
     for one in cited:
-        speaker = _speaker(one.turn)
-        if names & speaker or names <= _FIRST:
+        speaker = speaker_of(one.turn)
+        if names & speaker or names <= FIRST:
             return names | speaker if len(names) == 1 or names <= speaker else names
     return names
 
@@ -327,7 +322,11 @@ def _support_faults(draft: Draft, told: list[Said], names: frozenset[str]) -> li
     for token in tokens_of(draft.content):
         if token.word in w.GENERAL:
             general.add(w.GENERAL[token.word])
-        passed = token.word in stop_words("en") or token.word == "'s" or token.word[0].isdigit()
+        passed = (
+            token.word in stop_words("en") | _PLAIN_SUBJECTS
+            or token.word == "'s"
+            or token.word[0].isdigit()
+        )
         if not passed:
             key = w.key("like") if token.word in w.DISLIKES else w.key(token.word)
             if key not in w.NEUTRAL and w.stem(token.word) not in names and key not in _TIMES:
@@ -343,30 +342,17 @@ def _support_faults(draft: Draft, told: list[Said], names: frozenset[str]) -> li
     theirs.add(w.key("like"))
     if wanted and len(wanted & theirs) < SUPPORT * len(wanted):
         return ["support: too few of its words are in the quotes"]
-    value = _value_keys(draft) - names
-    if value and len(value & theirs) < SUPPORT * len(value):
-        return ["support: its value is not in the quotes"]
     own = {w.key(word) for word in _words(draft.content)}
+    value = {w.key(word) for word in value_words(draft)} - names
     if value and len(value & own) < SUPPORT * len(value):
         return ["support: its value is not in the record"]
     return []
 
 
-def _value_keys(draft: Draft) -> set[str]:
-    """The keys of what the slot is filled with, and of what it is about ("likes:olives")."""
-    about = (draft.slot or "").partition(":")[2]
-    value = "" if draft.value in _PLAIN_VALUES else draft.value or ""
-    words = [word for word in _words(f"{about} {value}") if not word[0].isdigit()]
-    return {w.key(word) for word in words if word not in stop_words("en")} - w.NEUTRAL
-
-
-_PLAIN_VALUES = frozenset({LIKES, DISLIKES, "yes", "no", "true", "false", "positive", "negative"})
-
-
 _TIMES = frozenset(w.key(word) for word in TIME_NAMES)
 
 
-def _foreign_support(content: str, cited: list[_Cited], language: str | None) -> float:
+def _foreign_support(content: str, cited: list[Cited], language: str | None) -> float:
     """The share of a record's terms that the quotes have; names of speakers left out."""
     names = {fold(word) for one in cited for word in _words(one.turn.speaker or "")}
     own = {term for term in analyse(content, language).terms if term.split("|")[-1] not in names}

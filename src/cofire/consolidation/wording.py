@@ -99,6 +99,9 @@ ATTRIBUTES = (
         "according opinion quote quotes quoted view advised advice suggests considers".split()
     )
 )
+INDEFINITE = frozenset("everybody everyone somebody someone nobody anybody anyone people folks "
+                       "others they many most some".split())  # fmt: skip
+"""Who says it, where nobody in particular does."""
 
 SPLITTERS = frozenset("but because that who which when while if unless although though whereas "
                       "whose where".split())  # fmt: skip

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from cofire.dynamics.plasticity import COFIRE_RULE, HELA_MEM_RULE, SIGNALS, Rule
 from cofire.evaluation.splits import permuted
 from cofire.memory import Memory
-from cofire.retrieval.profiles import COFIRE, HELA_MEM, Profile, profile_of
+from cofire.retrieval.profiles import AWAKE, HELA_MEM, Profile, profile_of
 from cofire.retrieval.recipes import HELA_MEM_RECIPE
 from cofire.store.learning import NewEvent
 from cofire.types import Recall, to_micros
@@ -58,7 +58,7 @@ class Pupil:
     now: datetime
     size: int
     seed: int
-    ground: Profile = COFIRE
+    ground: Profile = AWAKE
 
     def recall(self, question: str) -> Recall:
         """What an agent would see."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from cofire.errors import InputError
-from cofire.retrieval.profiles import COFIRE, MECHANISMS, Profile
+from cofire.retrieval.profiles import AWAKE, MECHANISMS, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +35,18 @@ SIMPLE = MECHANISMS["temporal_spreading"] | MECHANISMS["speaker"] | {"similarity
 def _weaker(name: str, weights: Mapping[str, float]) -> Profile:
     """The default with these weights and those of what is learned. No cutoff: the default's is in
     units of the whole score."""
-    learned = {term: COFIRE.weights[term] for term in MECHANISMS["learning"]}
+    learned = {term: AWAKE.weights[term] for term in MECHANISMS["learning"]}
     weighed = MappingProxyType({**weights, **learned})
-    return replace(COFIRE, name=name, weights=weighed, cutoff=None, gate=None)
+    return replace(AWAKE, name=name, weights=weighed, cutoff=None, gate=None)
 
 
-_COSINE = COFIRE.weights["similarity"]
+_COSINE = AWAKE.weights["similarity"]
 _GROUNDS = (
-    Ground(profile=COFIRE, says="the default"),
+    Ground(profile=AWAKE, says="the default"),
     Ground(
         profile=_weaker(
-            "simple", {term: COFIRE.weights[term] for term in COFIRE.weights if term in SIMPLE}
+            "simple",
+            {term: AWAKE.weights[term] for term in AWAKE.weights if term in SIMPLE},
         ),
         says="the default's vectors, words, turns around and speaker, no more",
     ),

@@ -23,7 +23,7 @@ from cofire.evaluation.tuning import Fold, cross_validated
 from cofire.interchange import ImportReport
 from cofire.interchange.locomo import CATEGORIES, load
 from cofire.models import Embedder
-from cofire.retrieval.profiles import MECHANISMS, Profile, profile_named
+from cofire.retrieval.profiles import MECHANISMS, Profile, asked_of, profile_named
 from cofire.types import Progress
 
 KS = (5, 10, 20, 30)
@@ -88,7 +88,7 @@ def evaluate_locomo(
 
     Raises NotFoundError, FormatError, InputError (a profile that does not exist, no question).
     """
-    chosen = [profile_named(name) for name in profiles]
+    chosen = [asked_of(profile_named(name), slept=slept) for name in profiles]
     conversations, report = load(path, corrections=corrections)
     wanted = tuple(sorted(set(ks)))
     result = Result(source=str(path), corrected=corrections is not None, ks=wanted, report=report)

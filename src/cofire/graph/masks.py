@@ -9,6 +9,9 @@ import numpy as np
 from cofire.dynamics.arrays import Bool
 from cofire.graph.active import ActiveGraph
 
+KEPT_MASKS = 8
+"""Masks of kinds kept with a snapshot."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
@@ -86,12 +89,16 @@ def _in_time(graph: ActiveGraph, wanted: RowFilter) -> list[Bool]:
 
 
 def _kind_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool:
-    """Rows of the kinds wanted; the last mask made is kept with the snapshot."""
-    kept: tuple[object, Bool] | None = graph.cache.get("of_kinds")
+    """Rows of the kinds wanted; the last few masks made are kept with the snapshot."""
+    kept: dict[object, Bool] = graph.cache.setdefault("of_kinds", {})
     key = (wanted.kinds, wanted.without_kinds)
-    if kept is None or kept[0] != key:
+    mask = kept.get(key)
+    if mask is None:
         table = np.full(256, not wanted.kinds, np.bool_)
         table[list(wanted.kinds)] = True
         table[list(wanted.without_kinds)] = False
-        kept = graph.cache["of_kinds"] = (key, table[graph.column("kind")])
-    return kept[1]
+        mask = table[graph.column("kind")]
+        if len(kept) >= KEPT_MASKS:
+            kept.clear()
+        kept[key] = mask
+    return mask

@@ -13,11 +13,12 @@ a sum. In a space that never slept, `gist` is 0, and `kin` goes by the memory's 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from cofire.dynamics.arrays import F64, I32, U64, Bool, Rows
+from cofire.dynamics.arrays import F64, I32, U64, Bool, Rows, distinct
 from cofire.graph.active import ActiveGraph
 from cofire.store.records import KIND_CODES, LINK_CODES
 from cofire.types import Kind, LinkType
@@ -28,33 +29,66 @@ _RESTS = (LINK_CODES[LinkType.ABSTRACTION.value], LINK_CODES[LinkType.EVIDENCE.v
 _AKIN = (LINK_CODES[LinkType.RELATED.value],)
 TELLING = 4.0
 """idf from which a word says all it can of a memory: in about one of fifty."""
+KEPT_AKIN = 256
+"""Words of questions whose akin words are kept with a snapshot, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abstractions:
     """Records of a snapshot that stand for memories: pair i says that `record[i]` stands for
-    `memory[i]` (rows), in the order of `memory`. `rows` (size,): which rows are such records."""
+    `memory[i]` (rows), in the order of `memory`. `rows` (size,): which rows are such records.
+
+    `first` (size + 1,): where the pairs of each memory begin; `by_record` and `first_by_record`
+    the same from the other side: the memories by record, and where those of each begin."""
 
     record: Rows
     memory: Rows
     rows: Bool
+    first: Rows
+    by_record: Rows
+    first_by_record: Rows
+
+    @classmethod
+    def of_pairs(cls, record: Rows, memory: Rows, size: int) -> Abstractions:
+        order = np.lexsort((record, memory))
+        standing = np.zeros(size, np.bool_)
+        standing[record] = True
+        return cls(
+            record=record[order],
+            memory=memory[order],
+            rows=standing,
+            first=_begins(memory, size),
+            by_record=memory[np.argsort(record, kind="stable")],
+            first_by_record=_begins(record, size),
+        )
 
     def __len__(self) -> int:
         return len(self.record)
 
     def of(self, rows: Rows) -> tuple[Rows, Rows]:
         """(position within ascending `rows`, record) of every record that stands for one."""
-        first = self.memory.searchsorted(rows, side="left")
-        count = self.memory.searchsorted(rows, side="right") - first
-        at = np.repeat(np.arange(len(rows)), count)
-        within = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
-        return at, self.record[np.repeat(first, count) + within]
+        at, places = _pairs(self.first, rows)
+        return at, self.record[places]
 
     def reached(self, records: Rows) -> Rows:
         """The memories that some records stand for, ascending."""
-        chosen = np.zeros(len(self.rows), np.bool_)
-        chosen[records] = True
-        return np.unique(self.memory[chosen[self.record]])
+        _, places = _pairs(self.first_by_record, records)
+        return distinct(self.by_record[places])
+
+
+def _begins(rows: Rows, size: int) -> Rows:
+    """Where the pairs of each row begin (size + 1,) once they are in the order of `rows`."""
+    first = np.zeros(size + 1, np.intp)
+    np.cumsum(np.bincount(rows, minlength=size), out=first[1:])
+    return first
+
+
+def _pairs(first: Rows, rows: Rows) -> tuple[Rows, Rows]:
+    """(position within `rows`, place) of every pair of these rows."""
+    begin = first[rows]
+    count = first[rows + 1] - begin
+    at = np.repeat(np.arange(len(rows)), count)
+    return at, np.arange(len(at)) + np.repeat(begin - np.cumsum(count) + count, count)
 
 
 def abstractions_of(graph: ActiveGraph) -> Abstractions:
@@ -69,10 +103,7 @@ def abstractions_of(graph: ActiveGraph) -> Abstractions:
         rows = np.flatnonzero(made)
         edges = graph.neighbours(rows, _RESTS, inward=False)
         record, memory = rows[edges.origin], edges.target.astype(np.intp)
-        order = np.lexsort((record, memory))
-        standing = np.zeros(graph.size, np.bool_)
-        standing[record] = True
-        kept = Abstractions(record[order], memory[order], standing)
+        kept = Abstractions.of_pairs(record, memory, graph.size)
         graph.cache["abstractions"] = kept
     return kept
 
@@ -122,12 +153,13 @@ def kin(graph: ActiveGraph, terms: U64, idfs: F64, mask: Bool | None) -> F64:
     total = np.zeros(graph.size, np.float64)
     for term in asked_terms(graph, terms, idfs):
         best = np.zeros(graph.size, np.float64)
-        best[term.rows] = term.amount
-        for akin in term.akin:
-            best[akin.rows] = np.maximum(best[akin.rows], akin.amount)
-        total += term.share * best
+        ways = [(term.amount, term.rows), *((akin.amount, akin.rows) for akin in term.akin)]
+        for amount, rows in sorted(ways, key=itemgetter(0)):  # the strongest is written last
+            best[rows] = amount
+        best *= term.share
+        total += best
     if mask is not None:
-        total[~mask] = 0.0
+        total *= mask
     return total
 
 
@@ -167,10 +199,22 @@ def asked_terms(graph: ActiveGraph, terms: U64, idfs: F64) -> list[AskedTerm]:
 
 
 def _akin(graph: ActiveGraph, words: Words, nodes: list[int]) -> dict[int, list[Akin]]:
-    """By node the words akin to it."""
+    """By node the words akin to it; those of the last nodes asked for are kept with the snapshot:
+    most questions have words that others have, too."""
+    kept: dict[int, list[Akin]] = graph.cache.setdefault("akin", {})
+    known = {node: found for node in nodes if (found := kept.get(node)) is not None}
+    unknown = [node for node in nodes if node not in known]
+    if unknown:
+        made = _found_akin(graph, words, unknown)
+        if len(kept) + len(made) > KEPT_AKIN:
+            kept.clear()
+        kept.update(made)
+        known.update(made)
+    return known
+
+
+def _found_akin(graph: ActiveGraph, words: Words, nodes: list[int]) -> dict[int, list[Akin]]:
     akin: dict[int, list[Akin]] = {node: [] for node in nodes}
-    if not nodes:
-        return akin
     edges = graph.neighbours(np.array(nodes, np.intp), _AKIN, inward=False)
     others = [
         (nodes[origin], row, strength)

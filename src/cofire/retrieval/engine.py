@@ -22,7 +22,7 @@ from cofire.retrieval.features import TERMS
 from cofire.retrieval.gating import confidence
 from cofire.retrieval.learned import same_question
 from cofire.retrieval.loading import Graphs
-from cofire.retrieval.profiles import COFIRE, Profile
+from cofire.retrieval.profiles import COFIRE, Profile, asked_of
 from cofire.retrieval.question import Asked, Question, read_question
 from cofire.retrieval.ranking import Ranked, rank
 from cofire.retrieval.semantic import find_records, find_shapes, told_records, told_shapes
@@ -32,6 +32,7 @@ from cofire.store.records import KIND_CODES, Finding, ItemRow, RecallHit, Recall
 from cofire.types import (
     INTERNAL_KINDS,
     Filters,
+    Kind,
     Recall,
     Recalled,
     SemanticRecord,
@@ -42,6 +43,7 @@ from cofire.types import (
 )
 
 Entries = list[tuple[SpaceInfo, RecallRecord]]
+GIST = KIND_CODES[Kind.GIST.value]
 HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 """Kinds that are never returned as memories."""
 
@@ -130,6 +132,7 @@ class Recaller:
                 spaces, query, k, now=now, filters=filters, token_budget=token_budget
             ), []
         started = perf_counter()
+        profile = self._asked_of(spaces, profile)
         if k > profile.depth:  # each leg must be able to fill the list
             profile = replace(profile, depth=k)
         wanted = self._row_filters(spaces, filters, now, moments)
@@ -137,9 +140,12 @@ class Recaller:
             spaces, query, profile=profile, now=now, wanted=wanted
         )
         ranking = perf_counter()
+        sure = confidence(ranked, profile)
+        abstain = sure is not None and profile.gate is not None and profile.gate.abstains(sure)
         records, shapes = self._semantic(
-            spaces, ranked, asked, wanted, most=semantic, token_budget=token_budget
-        )
+            spaces, ranked, asked, wanted,
+            most=semantic, token_budget=token_budget, trust=_trust(sure, profile),
+        )  # fmt: skip
         if token_budget is not None:
             token_budget -= sum(self._record_tokens(record) for _, record in records)
         chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
@@ -152,7 +158,6 @@ class Recaller:
         timings["fetch"] = 1e3 * (perf_counter() - ranking)
         timings["total"] = 1e3 * (perf_counter() - started)
         uid = new_uuid7()
-        sure = confidence(ranked, profile)
         recall = Recall(
             id=str(uid),
             query=query,
@@ -164,7 +169,7 @@ class Recaller:
             shapes=shapes,
             warnings=warnings,
             confidence=sure,
-            abstain=sure is not None and profile.gate is not None and profile.gate.abstains(sure),
+            abstain=abstain,
             trace=trace(_placed(ranked, chosen, hits), profile, asked.question, timings)
             if explain
             else None,
@@ -183,10 +188,11 @@ class Recaller:
         *,
         most: int,
         token_budget: int | None,
+        trust: float,
     ) -> tuple[list[tuple[int, SemanticRecord]], tuple[Shape, ...]]:
         """The semantic records that fit, each with the index of its space, and the shapes."""
         graphs = [found.graph for found in ranked.candidates]
-        found = find_records(graphs, asked, ranked, wanted, most)
+        found = find_records(graphs, asked, ranked, wanted, most, trust=trust)
         records = told_records(self._store, spaces, found) if found else []
         if token_budget is not None:
             left = int(token_budget * SEMANTIC_SHARE)
@@ -250,6 +256,7 @@ class Recaller:
     ) -> tuple[Ranked, Question, tuple[str, ...], dict[str, float]]:
         """Every candidate with its score; also the question as read, warnings and timings."""
         wanted = self._row_filters(spaces, filters, now, NOW)
+        profile = self._asked_of(spaces, profile)
         ranked, asked, warnings, timings = self._rank(
             spaces, query, profile=profile, now=now, wanted=wanted
         )
@@ -397,6 +404,12 @@ class Recaller:
                     found[place] = fetched[number]
         return [(place, found[place]) for place in places if place in found]
 
+    def _asked_of(self, spaces: Sequence[SpaceInfo], profile: Profile) -> Profile:
+        if profile is not COFIRE:
+            return profile
+        slept = any(GIST in self._graphs.get(space).kinds for space in spaces)
+        return asked_of(profile, slept=slept)
+
     def _row_filters(
         self, spaces: Sequence[SpaceInfo], filters: Filters, now: datetime, moments: Moments
     ) -> list[RowFilter]:
@@ -418,6 +431,14 @@ class Recaller:
     def _header_cost(self, row: ItemRow) -> int:
         header = line_header(from_micros(row.time), row.offset, row.speaker or row.role)
         return self._header_tokens(header)
+
+
+def _trust(confidence: float | None, profile: Profile) -> float:
+    """How far a good place in the ranking says anything: 1, or less where the recall is so unsure
+    that it would abstain."""
+    if confidence is None or profile.gate is None or profile.gate.threshold <= 0.0:
+        return 1.0
+    return min(1.0, confidence / profile.gate.threshold)
 
 
 def _read(graphs: Sequence[ActiveGraph], query: str, now: datetime, profile: Profile) -> Question:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cofire.dynamics.arrays import F32, F64, I32, Bool
+from cofire.dynamics.arrays import F32, F64, I32, Bool, distinct
 from cofire.dynamics.association import SharedConcepts, spread_over_steps
 from cofire.dynamics.scoring import bm25_term, inverse_document_frequency
 from cofire.encoding.signals import Signal
@@ -151,7 +151,7 @@ def _add_gist(found: Candidates, question: F32, gathered: Gathered) -> None:
     at, records = abstractions_of(graph).of(found.rows)
     known = np.full(graph.size, np.nan)
     known[gathered.scanned] = gathered.cosines
-    missing = np.unique(records[np.isnan(known[records])])
+    missing = distinct(records[np.isnan(known[records])])
     if len(missing):
         known[missing] = graph.similarity(missing, question)
     above = known[records] - own[at]

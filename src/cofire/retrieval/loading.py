@@ -95,7 +95,7 @@ class Graphs:
         space = self._store.refreshed(space)
         dimension = self._dimension(space)
         projection = self._projection(space)
-        path = self._store.sidecar(space)
+        path = _sidecar(self._store, space)
         if path is not None and path.exists():
             loaded = load_sidecar(path, _key(space, dimension), projection)
             if loaded.graph is not None and self._holds(space, loaded.graph):
@@ -188,7 +188,7 @@ class Graphs:
         """Write the sidecars of spaces that grew since theirs was written."""
         for space_id, space in list(self._spaces.items()):
             graph = self._cache.peek(space_id)
-            path = self._store.sidecar(space)
+            path = _sidecar(self._store, space)
             if graph is None or path is None or graph.items < SIDECAR_FROM:
                 continue
             if space_id in self._unsettled:
@@ -223,6 +223,11 @@ class Graphs:
         self.save()
         self._cache.clear()
         self._spaces.clear()
+
+
+def _sidecar(store: Store, space: SpaceInfo) -> Path | None:
+    """Where a space's file is; None for an encrypted one: vectors tell much of a text."""
+    return None if space.encrypted else store.sidecar(space)
 
 
 def _key(space: SpaceInfo, dimension: int) -> SidecarKey:

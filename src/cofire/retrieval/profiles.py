@@ -126,7 +126,7 @@ class Profile:
         return replace(self, name=name, weights=MappingProxyType(kept))
 
 
-GATE = Gate(
+GATE_AWAKE = Gate(
     weights={"score": 3.35, "unmet": -2.08, "speaker_share": 5.95, "speaker_gap": 1.96},
     bias=-2.64,
     threshold=0.13,
@@ -134,9 +134,45 @@ GATE = Gate(
 """Fitted to LoCoMo's questions (logistic; those with an answer against, in equal parts, those of
 category 5 and those of other conversations), so a confidence is a probability where half of what is
 asked has an answer. The threshold refuses about 2.5 % of the questions that do."""
+GATE = Gate(
+    weights={"score": 3.26, "unmet": -2.3, "speaker_share": 5.63, "speaker_gap": 1.52},
+    bias=-2.73,
+    threshold=0.12,
+)
+"""The same, fitted to memories that slept."""
 
 DENSE = Profile(name="dense", weights=MappingProxyType({"similarity": 1.0}))
 LEXICAL = Profile(name="lexical", weights=MappingProxyType({"bm25": 1.0}), take_names_out=False)
+AWAKE = Profile(
+    name="cofire",
+    weights=MappingProxyType(
+        {
+            "similarity": 5.1,
+            "spread_coverage": 3.82,
+            "similarity_before_2": 1.53,
+            "similarity_after": 1.39,
+            "similarity_after_2": 0.42,
+            "session_bm25": 1.52,
+            "session_similarity": 2.7,
+            "concepts": 1.06,
+            "speaker": 2.26,
+            "speaker_first": 0.91,
+            "in_range": 2.72,
+            "near_range": 2.29,
+            "time_for_when": 1.65,
+            "name_for_who": 0.99,
+            "question_only": -1.32,
+            "asks": -0.3,
+            "tells_time": 0.51,
+            "first_person": 0.46,
+            "cue": 0.6,
+            "association": 0.5,
+        }
+    ),
+    cutoff=CUTOFF,
+    gate=GATE_AWAKE,
+)
+"""Fitted to memories that never slept."""
 COFIRE = Profile(
     name="cofire",
     weights=MappingProxyType(
@@ -168,6 +204,12 @@ COFIRE = Profile(
     cutoff=CUTOFF,
     gate=GATE,
 )
+
+
+def asked_of(profile: Profile, *, slept: bool) -> Profile:
+    """The default profile as it was fitted to what is asked: spaces that slept, or none that did.
+    A profile of one's own is always itself."""
+    return AWAKE if profile is COFIRE and not slept else profile
 
 
 def profile_of(recipe: Recipe, name: str) -> Profile:

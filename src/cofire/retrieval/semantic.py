@@ -11,7 +11,7 @@ the residue of what was archived, are scored by the first two alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,13 +19,14 @@ import numpy as np
 from cofire import views
 from cofire.dynamics.arrays import F64, Bool, Rows
 from cofire.dynamics.ranking import round_scores, top_k
-from cofire.graph.active import ActiveGraph
+from cofire.dynamics.scoring import bm25_term
+from cofire.graph.active import BM25, ActiveGraph
 from cofire.graph.masks import RowFilter, row_mask
 from cofire.retrieval.question import Asked
 from cofire.retrieval.ranking import Ranked
 from cofire.store import Store
 from cofire.store.records import KIND_CODES, LINK_CODES, DerivedRow, ItemRow, SpaceInfo
-from cofire.types import Kind, SemanticRecord, Shape
+from cofire.types import INTERNAL_KINDS, Kind, SemanticRecord, Shape
 
 SIMILARITY, WORDS, SUPPORT = 0.5, 0.2, 0.3
 """Weights of the score. Chosen, not fitted: no data set here has records of a model's making."""
@@ -38,6 +39,7 @@ SHAPES = 3
 
 _RESTS = (LINK_CODES["evidence"], LINK_CODES["abstraction"])
 _SHAPES = (KIND_CODES[Kind.SHAPE.value],)
+_HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,19 @@ def find_records(
     ranked: Ranked,
     wanted: Sequence[RowFilter],
     most: int,
+    *,
+    trust: float = 1.0,
 ) -> list[tuple[int, int, float]]:
-    """The best semantic records as (index of the space, number, score), best first."""
-    found = [
-        _score(index, graph, asked, row_mask(graph, replace(wanted[index], derived=True)), ranked)
-        for index, graph in enumerate(graphs)
-        if graph.has_derived
-    ]
+    """The best semantic records as (index of the space, number, score), best first. `trust` in
+    [0, 1]: how far support counts; it is relative to the best match, however bad that is."""
+    found = []
+    for index, graph in enumerate(graphs):
+        rows = _rows(graph, "records", graph.has_derived, _recordable)
+        if len(rows) and most > 0:
+            allowed = row_mask(graph, replace(wanted[index], derived=True))
+            found.append(
+                _score(index, graph, asked, _of(rows, allowed), ranked=ranked, trust=trust)
+            )
     return _best(found, LEAST, most)
 
 
@@ -70,34 +78,68 @@ def find_shapes(
     graphs: Sequence[ActiveGraph], asked: Asked, wanted: Sequence[RowFilter]
 ) -> list[tuple[int, int, float]]:
     """The shapes that match, as `find_records` gives records."""
-    found = [
-        _score(
-            index,
-            graph,
-            asked,
-            row_mask(graph, replace(wanted[index], derived=True, kinds=_SHAPES, without_kinds=())),
-            None,
-        )
-        for index, graph in enumerate(graphs)
-        if _SHAPES[0] in graph.kinds
-    ]
+    found = []
+    for index, graph in enumerate(graphs):
+        rows = _rows(graph, "shapes", _SHAPES[0] in graph.kinds, _shapes)
+        if len(rows):
+            shapely = replace(wanted[index], derived=True, kinds=_SHAPES, without_kinds=())
+            found.append(_score(index, graph, asked, _of(rows, row_mask(graph, shapely))))
     return _best(found, LEAST_SHAPE, SHAPES)
 
 
+def _rows(graph: ActiveGraph, name: str, any_: bool, chosen: Callable[[ActiveGraph], Bool]) -> Rows:
+    """The rows of a sort, ascending; kept with the snapshot, for they are few."""
+    if not any_:
+        return np.empty(0, np.intp)
+    kept: Rows | None = graph.cache.get(name)
+    if kept is None:
+        kept = graph.cache[name] = np.flatnonzero(chosen(graph) & graph.column("live"))
+    return kept
+
+
+def _recordable(graph: ActiveGraph) -> Bool:
+    return graph.derived & ~np.isin(graph.column("kind"), _HIDDEN)
+
+
+def _shapes(graph: ActiveGraph) -> Bool:
+    return np.isin(graph.column("kind"), _SHAPES)
+
+
+def _of(rows: Rows, mask: Bool | None) -> Rows:
+    return rows if mask is None else rows[mask[rows]]
+
+
 def _score(
-    index: int, graph: ActiveGraph, asked: Asked, mask: Bool | None, ranked: Ranked | None
+    index: int,
+    graph: ActiveGraph,
+    asked: Asked,
+    rows: Rows,
+    *,
+    ranked: Ranked | None = None,
+    trust: float = 1.0,
 ) -> Scored:
-    rows = np.arange(graph.size, dtype=np.intp) if mask is None else np.flatnonzero(mask)
     scores = np.zeros(len(rows), np.float64)
     if len(rows):
         if asked.vector is not None:
             scores += SIMILARITY * np.maximum(graph.similarity(rows, asked.vector), 0.0)
-        words = graph.lexical(sorted(asked.question.terms))[rows].astype(np.float64)
+        words = _words(graph, asked, rows)
         if words.max(initial=0.0) > 0.0:
             scores += WORDS * words / words.max()
         if ranked is not None:
-            scores += SUPPORT * _support(index, graph, rows, ranked)
+            scores += SUPPORT * trust * _support(index, graph, rows, ranked)
     return Scored(index, graph, rows, scores)
+
+
+def _words(graph: ActiveGraph, asked: Asked, rows: Rows) -> F64:
+    """BM25 of ascending rows."""
+    scores = np.zeros(len(rows), np.float64)
+    norms = graph.length_norms()
+    for term in graph.terms_rows(np.array(sorted(asked.question.terms), np.uint64)):
+        at = np.minimum(rows.searchsorted(term.rows), len(rows) - 1)
+        here = rows[at] == term.rows
+        gains = bm25_term(term.counts[here], norms[term.rows[here]], term.idf, BM25)
+        scores[at[here]] += gains
+    return scores
 
 
 def _support(index: int, graph: ActiveGraph, rows: Rows, ranked: Ranked) -> F64:
@@ -174,8 +216,13 @@ def told_shapes(
     store: Store, spaces: Sequence[SpaceInfo], found: Sequence[tuple[int, int, float]]
 ) -> tuple[Shape, ...]:
     """Shapes in the order found."""
+    told: dict[tuple[int, int], Shape] = {}
+    for index in sorted({index for index, _, _ in found}):
+        numbers = [number for at, number, _ in found if at == index]
+        for row in store.derived(spaces[index], numbers):
+            told[index, row.item.number] = views.shape(row)
     return tuple(
-        replace(views.shape(row), score=score)
+        replace(told[index, number], score=score)
         for index, number, score in found
-        for row in store.derived(spaces[index], [number])
+        if (index, number) in told
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cofire.errors import ConfigurationError, InputError
+from cofire.store.sealing import Vault
 from cofire.store.store import Store
 
 __all__ = ["Store", "open_store"]
@@ -20,6 +21,8 @@ def open_store(
     create: bool = True,
     busy_timeout: float = 30.0,
     durability: str = "normal",
+    master_key: bytes | None = None,
+    encrypt_new: bool = False,
 ) -> Store:
     """Opens a store, or makes it. The only place that knows the back ends by name.
 
@@ -28,6 +31,8 @@ def open_store(
     `busy_timeout` is how many seconds a write waits for other writers. `durability` is "full"
     (an acknowledged write survives a power failure) or "normal" (it survives the end of the
     process; the last moments before a power failure may be lost, never half of a write).
+    `master_key` (32 bytes) unwraps the keys of encrypted spaces; `encrypt_new`: spaces that are
+    made from now on are encrypted.
 
     Raises NotFoundError (missing, and `create` is false), StoreUnavailableError,
     SchemaVersionError, StoreCorruptError, FormatError, ConfigurationError, InputError.
@@ -37,6 +42,7 @@ def open_store(
     if not busy_timeout >= 0:
         raise InputError(f"busy_timeout is a number of seconds from 0, not {busy_timeout}")
     path, options = _sqlite_path(url_or_path)
+    vault = Vault(master_key, encrypt_new=encrypt_new)
     from cofire.store.sqlite_files import open_file
 
     backend = open_file(
@@ -46,7 +52,12 @@ def open_store(
         durability=durability,
         url_options=options,
     )
-    return Store(backend)
+    backend.vault = vault
+    try:
+        return Store(backend)
+    except BaseException:
+        backend.close()
+        raise
 
 
 def _sqlite_path(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:

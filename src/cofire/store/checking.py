@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import FromClause, Table, and_, bindparam, exists, func, or_, select
 
-from cofire.errors import ConfigurationError
+from cofire.errors import ConfigurationError, StoreCorruptError
 from cofire.store.records import (
     DERIVED_SIGNAL,
     KINDS,
@@ -36,6 +36,7 @@ from cofire.store.schema import (
     tags,
     vectors,
 )
+from cofire.store.sealed_queries import SEALED
 from cofire.store.session import Backend, Query, Session
 from cofire.store.settling import differences
 from cofire.types import LinkType
@@ -290,6 +291,17 @@ VECTORS = Query(
         .limit(bindparam("row_limit"))
     )
 )
+SEALED_VALUES = tuple(
+    Query(
+        lambda _, table=table: select(
+            *(table.c[name] for name in sorted(SEALED[table.name]))
+        ).where(  # type: ignore[misc]
+            _here(table)
+        )
+    )
+    for table in SPACE_TABLES
+    if table.name in SEALED
+)
 TAGS = Query(
     lambda _: select(tags.c.number, tags.c.hash).where(
         _here(tags), tags.c.number > bindparam("after"), tags.c.number <= bindparam("last")
@@ -307,8 +319,25 @@ def check(backend: Backend, among: list[SpaceInfo]) -> list[Finding]:
             rows = session.all(query)
             findings += _found("stray", f"spaces in {name} that do not exist", rows)
         for space in among:
-            findings += _check_space(session, space)
+            locked = session.vault.locked(space.space_id)
+            if locked is not None:
+                findings.append(Finding(code="locked", message=f"not examined: {locked}", count=1))
+                continue
+            sealed = list(_sealed(session, space)) if space.encrypted else []
+            findings += sealed or _check_space(session, space)
     return findings
+
+
+def _sealed(session: Session, space: SpaceInfo) -> Iterator[Finding]:
+    """Is every sealed value what was written, where it was written? Tells the first of each table
+    that is not."""
+    here = {"tenant": space.tenant_id, "space": space.space_id}
+    for query in SEALED_VALUES:
+        try:
+            for _ in session.portions(query, PAGE, **here):
+                pass
+        except StoreCorruptError as exc:
+            yield Finding(code="sealed", message=f"{space.ref}: {exc}", count=1)
 
 
 def _check_space(session: Session, space: SpaceInfo) -> Iterator[Finding]:

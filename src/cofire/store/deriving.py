@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from cofire.store.reading import fetch
 from cofire.store.records import (
@@ -64,7 +64,8 @@ STATE_OF = Query(
     lambda flavour: select(items.c.number, items.c.version, items.c.archived).where(
         items.c.tenant == bindparam("tenant"),
         items.c.space == bindparam("space"),
-        items.c.parent == 0,
+        # A sum, or SQLite takes the index by time and reads the whole space for a few numbers.
+        items.c.parent + 0 == 0,
         items.c.number.in_(flavour.members("numbers")),
     )
 )
@@ -198,6 +199,40 @@ EDITED = Query(
             derived.c.number == bindparam("at_number"),
         )
         .values(maker="edited")
+    )
+)
+# When the sources of a derived memory expire; NULL if one of them never does.
+EXPIRIES = Query(
+    lambda _: (
+        select(
+            func.count(),
+            func.count(items.c.expires),
+            func.max(items.c.expires),
+        )
+        .select_from(
+            sources.join(
+                items,
+                (items.c.tenant == sources.c.tenant)
+                & (items.c.space == sources.c.space)
+                & (items.c.number == sources.c.source),
+            )
+        )
+        .where(
+            sources.c.tenant == bindparam("tenant"),
+            sources.c.space == bindparam("space"),
+            sources.c.number == bindparam("number"),
+        )
+    )
+)
+SET_EXPIRES = Query(
+    lambda _: (
+        update(items)
+        .where(
+            items.c.tenant == bindparam("in_tenant"),
+            items.c.space == bindparam("in_space"),
+            items.c.number == bindparam("at_number"),
+        )
+        .values(expires=bindparam("new_expires"), revision=bindparam("new_revision"))
     )
 )
 SET_CLOSED = Query(
@@ -363,6 +398,8 @@ def _file(session: Session, turn: Turn, number: int, one: NewDerived, now: int) 
     session.many(ADD_ATTRIBUTE, attribute_rows(*key, item), ATTRIBUTE_COLUMNS)
     session.many(ADD_DERIVED, [(*key, *_derived_row(one))], DERIVED_COLUMNS)
     _add_sources(session, turn, number, one.sources)
+    if one.sources:
+        expire_with_sources(session, turn, [number])
     for former, valid_to in one.supersedes:
         end_validity(session, turn, former, valid_to, now=now)
     wanted = {(number, other): (kind, strength) for other, kind, strength in one.links}
@@ -435,6 +472,8 @@ def set_sources(
     _add_sources(
         session, turn, number, [span for span in spans if span[1] in (0, versions.get(span[0]))]
     )
+    if spans:
+        expire_with_sources(session, turn, [number])
     set_state(session, turn, number, state, confidence=confidence, reasons=reasons, archived_at=now)
     if state == "quarantined":
         reopen(session, turn, superseded_by(session, turn, [number]), now=now)
@@ -449,6 +488,21 @@ def set_sources(
         LINK_COLUMNS,
     )
     return turn.revision
+
+
+def expire_with_sources(session: Session, turn: Turn, numbers: Iterable[int]) -> None:
+    """A derived memory expires with the last of what it rests on."""
+    here = {"tenant": turn.tenant, "space": turn.space}
+    for number in numbers:
+        count, ending, last = session.all(EXPIRIES, number=number, **here)[0]
+        session.run(
+            SET_EXPIRES,
+            new_expires=last if count and count == ending else None,
+            new_revision=turn.revision,
+            in_tenant=turn.tenant,
+            in_space=turn.space,
+            at_number=number,
+        )
 
 
 def set_state(

@@ -117,14 +117,6 @@ SHAPES = Query(
         .order_by(derived.c.number)
     )
 )
-SHAPES_AMONG = Query(
-    lambda flavour: select(items.c.number).where(
-        items.c.tenant == bindparam("tenant"),
-        items.c.space == bindparam("space"),
-        items.c.number.in_(flavour.members("numbers")),
-        items.c.kind == _SHAPE,
-    )
-)
 # The vectors of memories, or of the segments of those that were cut.
 VECTORS_OF_WHOLES = Query(
     lambda flavour: (
@@ -218,12 +210,6 @@ def read_shapes(session: Session, space: SpaceInfo) -> list[DerivedRow]:
     """Every forgotten shape, whatever its state."""
     rows = session.all(SHAPES, tenant=space.tenant_id, space=space.space_id)
     return read_derived(session, space, [row[0] for row in rows]) if rows else []
-
-
-def shapes_among(session: Session, here: dict[str, int], numbers: Iterable[int]) -> set[int]:
-    """Those of some memories that are forgotten shapes."""
-    rows = session.all(SHAPES_AMONG, numbers=session.pack(sorted(numbers)), **here)
-    return {row[0] for row in rows}
 
 
 def vectors_of_wholes(

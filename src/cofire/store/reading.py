@@ -28,6 +28,7 @@ from cofire.store.schema import (
     spaces,
     versions,
 )
+from cofire.store.sealed_queries import cut_text
 from cofire.store.session import Query, Row, Session
 from cofire.store.spaces import missing_space
 
@@ -37,7 +38,7 @@ _source = items.alias("source_item")
 _target = items.alias("target_item")
 
 # One row per wanted item or segment: what is its own from `one`, what describes it from its
-# whole. The text of a segment is cut out of the whole by the database.
+# whole. The text of a segment is cut out of the whole.
 ITEM_SELECTION = (
     _one.c.number,
     _one.c.uid,
@@ -48,10 +49,7 @@ ITEM_SELECTION = (
     _one.c.start,
     _one.c.end,
     _one.c.kind,
-    case(
-        (_one.c.parent == 0, _wholes.c.content),
-        else_=func.substr(_wholes.c.content, _one.c.start + 1, _one.c.end - _one.c.start),
-    ).label("text"),
+    cut_text(_wholes, _one, "text"),
     _wholes.c.title,
     _wholes.c.speaker,
     _wholes.c.role,

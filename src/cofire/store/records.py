@@ -146,6 +146,8 @@ class SpaceInfo:
     settings: Mapping[str, Any]
     created: int = 0
     """When it was made, µs: tells a space from a later one of the same id."""
+    encrypted: bool = False
+    """Whether what it holds is encrypted. Never changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,12 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from cofire.store.records import Finding
+from cofire.store.sealed_queries import Plan, make_plan
+from cofire.store.sealing import Vault
 from cofire.types import Progress
 
 Row = tuple[Any, ...]
+Opening = Callable[[list[Row]], list[Row]]
 
 
 class Cursor(Protocol):
@@ -48,6 +51,10 @@ class SqlFlavour(Protocol):
         """A list of integers or texts as the one parameter that `members` unpacks."""
         ...
 
+    def unpack(self, packed: Any) -> list[Any]:
+        """The reverse of `pack`."""
+        ...
+
 
 class Query:
     """A statement, built from a flavour when first used and compiled once per flavour."""
@@ -61,10 +68,14 @@ class Query:
 class Compiled:
     """A statement as text, the names of its parameters in order, and its constants."""
 
-    __slots__ = ("constants", "names", "sql")
+    __slots__ = ("constants", "names", "plan", "sql")
 
-    def __init__(self, query: Query, flavour: SqlFlavour) -> None:
-        compiled = query.build(flavour).compile(dialect=flavour.dialect)  # type: ignore[attr-defined]
+    def __init__(self, query: Query, flavour: SqlFlavour, *, sealed: bool = False) -> None:
+        statement = query.build(flavour)
+        self.plan: Plan | None = make_plan(statement) if sealed else None
+        if self.plan is not None:
+            statement = self.plan.statement
+        compiled = statement.compile(dialect=flavour.dialect)  # type: ignore[attr-defined]
         if not isinstance(compiled, SQLCompiler):
             raise TypeError(f"not a statement that can be run: {compiled}")
         self.sql = str(compiled)
@@ -76,16 +87,24 @@ class Compiled:
 
 class Session:
     """One transaction: runs queries on a cursor. Parameters are given by name; a list is packed, as
-    `SqlFlavour.members` wants it."""
+    `SqlFlavour.members` wants it. What is sealed in an encrypted space (`sealed_queries`) is sealed
+    and opened here, by the keys of `vault`: verbs see none of it."""
 
-    __slots__ = ("_compiled", "cursor", "flavour")
+    __slots__ = ("_compiled", "_sealed", "cursor", "flavour", "vault")
 
     def __init__(
-        self, cursor: Cursor, flavour: SqlFlavour, compiled: dict[Query, Compiled]
+        self,
+        cursor: Cursor,
+        flavour: SqlFlavour,
+        compiled: dict[Query, Compiled],
+        sealed: dict[Query, Compiled],
+        vault: Vault,
     ) -> None:
         self.cursor = cursor
         self.flavour = flavour
+        self.vault = vault
         self._compiled = compiled
+        self._sealed = sealed
 
     def _prepare(self, query: Query) -> Compiled:
         found = self._compiled.get(query)
@@ -93,8 +112,27 @@ class Session:
             found = self._compiled[query] = Compiled(query, self.flavour)
         return found
 
-    def _execute(self, query: Query, parameters: dict[str, Any]) -> None:
-        prepared = self._prepare(query)
+    def _seal(self, query: Query) -> Compiled:
+        found = self._sealed.get(query)
+        if found is None:
+            found = self._sealed[query] = Compiled(query, self.flavour, sealed=True)
+        return found
+
+    def _execute(self, query: Query, parameters: dict[str, Any]) -> Opening | None:
+        """Runs a statement; returns what opens the rows that it will give, if they are sealed."""
+        prepared, opening = None, None
+        if self.vault.keys:
+            space = parameters.get("space", parameters.get("in_space"))
+            if space in self.vault.keys:
+                plan = (sealed := self._seal(query)).plan
+                if plan is not None and (plan.binds or plan.returns):
+                    key = self.vault.key(space)
+                    if key is not None:
+                        prepared = sealed
+                        parameters = plan.bound(key, parameters, self.flavour.unpack)
+                        opening = plan.opener(key) if plan.returns else None
+        if prepared is None:
+            prepared = self._prepare(query)
         if prepared.constants:
             parameters = {**prepared.constants, **parameters}
         values = [parameters[name] for name in prepared.names]
@@ -102,6 +140,7 @@ class Session:
             if type(value) is list:
                 values[place] = self.flavour.pack(value)
         self.cursor.execute(prepared.sql, values)
+        return opening
 
     def run(self, query: Query, **parameters: Any) -> int:
         """Runs a statement; returns how many rows it touched."""
@@ -110,14 +149,15 @@ class Session:
 
     def all(self, query: Query, **parameters: Any) -> list[Row]:
         """Every row. Reading to the end also ends the statement's hold on its snapshot."""
-        self._execute(query, parameters)
-        return self.cursor.fetchall()
+        opening = self._execute(query, parameters)
+        rows = self.cursor.fetchall()
+        return rows if opening is None else opening(rows)
 
     def portions(self, query: Query, size: int, **parameters: Any) -> Iterator[list[Row]]:
         """Every row, some at a time; to be read to the end."""
-        self._execute(query, parameters)
+        opening = self._execute(query, parameters)
         while rows := self.cursor.fetchmany(size):
-            yield rows
+            yield rows if opening is None else opening(rows)
 
     def one(self, query: Query, **parameters: Any) -> Row | None:
         """The only row, or None."""
@@ -131,7 +171,26 @@ class Session:
         prepared = self._prepare(query)
         if tuple(columns) != prepared.names:
             raise TypeError(f"columns {tuple(columns)} do not match {prepared.names}")
+        if self.vault.keys and "space" in prepared.names:
+            rows = self._sealed_rows(query, rows, prepared.names)
         self.cursor.executemany(prepared.sql, rows)
+
+    def _sealed_rows(
+        self, query: Query, rows: Sequence[Sequence[Any]], names: tuple[str, ...]
+    ) -> Sequence[Sequence[Any]]:
+        plan = self._seal(query).plan
+        if plan is None or not plan.binds:
+            return rows
+        at = names.index("space")
+        sealed: list[Sequence[Any]] = []
+        for row in rows:
+            key = self.vault.key(row[at])
+            if key is None:
+                sealed.append(row)
+            else:
+                values = dict(zip(names, row, strict=True))
+                sealed.append(tuple(plan.bound(key, values, self.flavour.unpack).values()))
+        return sealed
 
     def pack(self, values: Sequence[int] | Sequence[str]) -> Any:
         return self.flavour.pack(values)
@@ -141,6 +200,7 @@ class Backend(Protocol):
     """A database: transactions, and the few things that only it can do."""
 
     description: str
+    vault: Vault
 
     def reading(self) -> AbstractContextManager[Session]:
         """A consistent snapshot, ended on leaving however that happens."""

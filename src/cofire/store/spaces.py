@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
 from cofire.store.records import SpaceInfo, canonical_json
 from cofire.store.schema import SPACE_TABLES, counters, models, spaces, tenants
+from cofire.store.sealing import SETTING, entry_of
 from cofire.store.session import Query, Row, Session
 from cofire.types import SpaceRef
 
@@ -57,6 +58,9 @@ LIST_SPACES = Query(
     )
 )
 LIST_ALL_SPACES = Query(lambda _: select(*_SPACE).select_from(_FROM).order_by(spaces.c.id))
+LIST_ENCRYPTED = Query(
+    lambda _: select(*_SPACE).select_from(_FROM).where(spaces.c.settings.contains(f'"{SETTING}"'))
+)
 FIND_TENANT = Query(lambda _: select(tenants.c.id).where(tenants.c.name == bindparam("name")))
 ADD_TENANT = Query(lambda _: insert(tenants))
 ADD_SPACE = Query(lambda _: insert(spaces))
@@ -101,7 +105,7 @@ def find_space(session: Session, ref: SpaceRef) -> SpaceInfo | None:
         user=ref.user or "",
         project=ref.project or "",
     )
-    return None if row is None else _info(row)
+    return None if row is None else _info(session, row)
 
 
 def read_space(session: Session, space: SpaceInfo) -> SpaceInfo:
@@ -109,16 +113,17 @@ def read_space(session: Session, space: SpaceInfo) -> SpaceInfo:
     row = session.one(READ_SPACE, tenant=space.tenant_id, space=space.space_id)
     if row is None:
         raise missing_space(space)
-    return _info(row)
+    return _info(session, row)
 
 
 def list_spaces(session: Session, tenant: str | None) -> list[SpaceInfo]:
-    """A tenant's spaces, or (None) those of all, oldest first."""
+    """A tenant's spaces, or (None) those of all, oldest first; also encrypted ones whose key is
+    not here."""
     if tenant is None:
         rows = session.all(LIST_ALL_SPACES)
     else:
         rows = session.all(LIST_SPACES, tenant_name=tenant)
-    return [_info(row) for row in rows]
+    return [_info(session, row, strict=False) for row in rows]
 
 
 def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
@@ -134,10 +139,14 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
     if tenant is None:
         tenant = (_next(session, "tenant"),)
         session.run(ADD_TENANT, id=tenant[0], name=ref.tenant)
+    number = _next(session, "space")
+    settings: dict[str, Any] = {}
+    if session.vault.wants(ref):
+        settings[SETTING] = session.vault.make(tenant[0], number, ref)
     session.run(
         ADD_SPACE,
         tenant=tenant[0],
-        id=_next(session, "space"),
+        id=number,
         identity=ref.identity or "",
         user=ref.user or "",
         project=ref.project or "",
@@ -145,7 +154,7 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
         floor=0,
         last_number=0,
         model=None,
-        settings="{}",
+        settings=canonical_json(settings),
         created=now,
     )
     made = find_space(session, ref)
@@ -195,8 +204,11 @@ def require_model(space: SpaceInfo, name: str | None, dimension: int | None) -> 
 
 
 def set_settings(session: Session, space: SpaceInfo, settings: Mapping[str, Any]) -> None:
-    """Replaces the space's settings (such as the learning rule it uses)."""
-    text = canonical_json(dict(settings))
+    """Replaces the space's settings (such as the learning rule it uses), but never its key."""
+    row = session.one(READ_SPACE, tenant=space.tenant_id, space=space.space_id)
+    entry = None if row is None else entry_of(row[9])
+    kept = {name: value for name, value in settings.items() if name != SETTING}
+    text = canonical_json(kept if entry is None else {**kept, SETTING: entry})
     if (
         session.run(SET_SETTINGS, in_tenant=space.tenant_id, in_space=space.space_id, text=text)
         == 0
@@ -212,18 +224,44 @@ def _next(session: Session, counter: str) -> int:
     return int(row[0])
 
 
-def _info(row: Row) -> SpaceInfo:
+def meet_encrypted(session: Session) -> None:
+    """Takes note of every encrypted space; their keys are unwrapped when they are used."""
+    for row in session.all(LIST_ENCRYPTED):
+        _info(session, row, strict=False)
+
+
+def rewrap(session: Session, new: bytes) -> int:
+    """Wraps the keys of all encrypted spaces by another master key; returns how many there are.
+    Raises ConfigurationError if one cannot be unwrapped."""
+    done = 0
+    for tenant, space, *_, text, _ in session.all(LIST_ENCRYPTED):
+        entry = entry_of(text)
+        if entry is None:
+            continue
+        wrapped = session.vault.rewrapped(new, entry, tenant, space)
+        settings = canonical_json({**json.loads(text), SETTING: wrapped})
+        session.run(SET_SETTINGS, in_tenant=tenant, in_space=space, text=settings)
+        done += 1
+    return done
+
+
+def _info(session: Session, row: Row, *, strict: bool = True) -> SpaceInfo:
     tenant_id, space_id, tenant, identity, user, project, *rest = row
     revision, model, dimension, text, created = rest
+    ref = SpaceRef(
+        tenant=tenant, identity=identity or None, user=user or None, project=project or None
+    )
+    settings = json.loads(text)
+    entry = settings.pop(SETTING, None)
+    encrypted = session.vault.admit(tenant_id, space_id, entry, ref, strict=strict)
     return SpaceInfo(
         tenant_id=tenant_id,
         space_id=space_id,
-        ref=SpaceRef(
-            tenant=tenant, identity=identity or None, user=user or None, project=project or None
-        ),
+        ref=ref,
         revision=revision,
         model=model,
         dimension=dimension,
-        settings=json.loads(text),
+        settings=settings,
         created=created,
+        encrypted=encrypted,
     )

@@ -31,7 +31,8 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from cofire.errors import InputError, StoreError
 from cofire.store.migrations import HEAD
 from cofire.store.records import Finding
-from cofire.store.session import Compiled, Query, Row, Session
+from cofire.store.sealing import Vault
+from cofire.store.session import Compiled, Cursor, Query, Row, Session
 from cofire.store.sqlite_connections import Connections
 from cofire.store.sqlite_copies import drop_copies
 from cofire.store.sqlite_copying import copy_out, copy_over
@@ -55,6 +56,10 @@ class SQLiteFlavour:
     def pack(self, values: Sequence[int] | Sequence[str]) -> str:
         return json.dumps(list(values))
 
+    def unpack(self, packed: str) -> list[Any]:
+        values: list[Any] = json.loads(packed)
+        return values
+
 
 class SQLiteBackend:
     """One file. `url_options` are SQLite's own URI parameters (such as `vfs`)."""
@@ -70,7 +75,9 @@ class SQLiteBackend:
         self.path = path
         self.description = str(path)
         self.flavour = SQLiteFlavour()
+        self.vault = Vault()
         self._compiled: dict[Query, Compiled] = {}
+        self._sealed: dict[Query, Compiled] = {}
         self._connections = Connections(
             path, wait=busy_timeout, durability=durability, url_options=url_options
         )
@@ -92,13 +99,16 @@ class SQLiteBackend:
 
     # Transactions
 
+    def _session(self, cursor: Cursor) -> Session:
+        return Session(cursor, self.flavour, self._compiled, self._sealed, self.vault)
+
     @contextmanager
     def reading(self) -> Iterator[Session]:
         connection = self._connections.acquire()
         try:
             cursor = connection.cursor()
             cursor.execute("BEGIN")
-            yield Session(cursor, self.flavour, self._compiled)
+            yield self._session(cursor)
         except REFUSED as exc:
             raise self.translate(exc) from exc
         finally:
@@ -107,9 +117,7 @@ class SQLiteBackend:
     def glance(self, query: Query, **parameters: Any) -> list[Row]:
         connection = self._connections.acquire()
         try:
-            return Session(connection.cursor(), self.flavour, self._compiled).all(
-                query, **parameters
-            )
+            return self._session(connection.cursor()).all(query, **parameters)
         except REFUSED as exc:
             raise self.translate(exc) from exc
         finally:
@@ -120,7 +128,7 @@ class SQLiteBackend:
         with self._connections.alone() as connection:
             try:
                 cursor = connection.cursor()
-                yield Session(cursor, self.flavour, self._compiled)
+                yield self._session(cursor)
                 cursor.execute("COMMIT")
             except REFUSED as exc:
                 raise self.translate(exc) from exc

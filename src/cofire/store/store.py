@@ -68,6 +68,7 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._meet_spaces()
 
     def __repr__(self) -> str:
         return f"Store({self._backend.description!r})"
@@ -82,6 +83,11 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _meet_spaces(self) -> None:
+        """Which spaces are encrypted has to be known before anything is read or written."""
+        with self._backend.reading() as session:
+            spaces.meet_encrypted(session)
 
     def close(self) -> None:
         """Closes every connection; closing again does nothing."""
@@ -451,6 +457,18 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         """Replaces everything by the content of a backup, as one transaction that other
         processes see. Raises NotFoundError, FormatError, SchemaVersionError."""
         self._backend.restore(Path(source), progress)
+        self._backend.vault.clear()
+        self._meet_spaces()
+
+    def rotate_key(self, master_key: bytes) -> int:
+        """Wraps the keys of all encrypted spaces by another master key, as one transaction, and
+        uses that from then on; returns how many there are. Their content stays as it is. Raises
+        ConfigurationError (and changes nothing) if one of them is under a third key."""
+        with self._backend.writing() as session:
+            done = spaces.rewrap(session, master_key)
+        self._backend.vault.use(master_key)
+        self._backend.purge_residue()  # nobody should find the former wrapping in the log
+        return done
 
     def scrub(self) -> None:
         """Removes whatever traces of deleted text are left in unused parts of the database.

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from cofire.errors import KeyConflictError, NotFoundError, StoreBusyError
 from cofire.store.archiving import bring_back
-from cofire.store.deriving import edited, make_stale, resting_on
+from cofire.store.deriving import edited, expire_with_sources, make_stale, resting_on
 from cofire.store.forgetting import recount_interaction, remove_rows
 from cofire.store.reading import find_keys, get
 from cofire.store.records import DERIVED_SIGNAL, ItemRow, NewItem, SpaceInfo
@@ -131,8 +131,7 @@ def update_item(
         raise NotFoundError(f"{space.ref}: no memory with number {number}")
     if seen is not None and former.revision != seen:
         raise ChangedMeanwhileError(f"{space.ref}: memory {number} was changed meanwhile")
-    if former.archived is not None:  # what somebody works on is not put away
-        bring_back(session, turn, [number])
+    bring_back(session, turn, [number])  # what somebody works on is not put away
     if key is not None and key != former.key:
         _change_key(session, space, number, key)
     if edited(session, turn, number):  # its words are others' now; what is known of it stays
@@ -165,6 +164,8 @@ def update_item(
     for query in CLEAR_TABLES:
         session.run(query, numbers=packed, **here)
     _change(session, turn, whole, number, version=version, updated=now)
+    if former.expires != item.expires:
+        expire_with_sources(session, turn, resting_on(session, here, [number]))
     rows = [
         segment_row(whole, own, index, item, segment)
         for index, (own, segment) in enumerate(zip(numbers, item.segments, strict=True))

@@ -37,6 +37,7 @@ from cofire.store.schema import (
     tags,
     vectors,
 )
+from cofire.store.sealing import entry_of
 from cofire.store.session import Query, Row, Session
 from cofire.store.spaces import missing_space
 from cofire.types import LinkType
@@ -49,7 +50,7 @@ BUMP = Query(
             revision=spaces.c.revision + 1,
             last_number=spaces.c.last_number + bindparam("wanted"),
         )
-        .returning(spaces.c.revision, spaces.c.last_number, spaces.c.model)
+        .returning(spaces.c.revision, spaces.c.last_number, spaces.c.model, spaces.c.settings)
     )
 )
 RETURN_NUMBERS = Query(
@@ -128,7 +129,10 @@ def take_turn(session: Session, space: SpaceInfo, numbers: int = 0) -> Turn:
     row = session.one(BUMP, in_tenant=space.tenant_id, in_space=space.space_id, wanted=numbers)
     if row is None:
         raise missing_space(space)
-    revision, last, model = row
+    revision, last, model, settings = row
+    # Another process may have restored a backup whose space of this number has another key.
+    entry = entry_of(settings)
+    session.vault.admit(space.tenant_id, space.space_id, entry, space.ref, strict=True)
     dimension = None
     if model is not None:
         name, dimension = session.all(MODEL_NAME, model=model)[0]
