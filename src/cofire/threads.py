@@ -133,7 +133,7 @@ def checkpoint(
     rows = _open_in(workings, space, moment)
     links = tuple((number, row.number, LinkType.ANNOTATES.value, ENDED_WITH) for row in rows)
     if links:
-        workings.store.apply(space, Plan(links=links), now=moment)
+        workings.store.apply(space, Plan(joins=links), now=moment)
     row = workings.store.get(space, number)
     if row is None:
         raise missing(receipt.ids[0])

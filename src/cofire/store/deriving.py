@@ -598,18 +598,6 @@ def join(
     )
 
 
-def supersede(
-    session: Session, space: SpaceInfo, former: int, by: int, valid_to: int, *, now: int
-) -> int:
-    """Ends a derived memory by another; returns the revision. Both stay in history."""
-    turn = take_turn(session, space)
-    end_validity(session, turn, former, valid_to, now=now)
-    if make_room(session, turn, [(by, former)]):
-        row = plain_link(turn, by, former, _SUPERSEDES, strength=1.0, created=now)
-        session.many(ADD_LINK, [row], LINK_COLUMNS)
-    return turn.revision
-
-
 def superseded_by(session: Session, turn: Turn, numbers: Collection[int]) -> list[int]:
     """The memories that any of these supersede."""
     here = {"tenant": turn.tenant, "space": turn.space}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cofire.errors import InputError, NotFoundError, StoreBusyError
+from cofire.errors import NotFoundError, StoreBusyError
 from cofire.store import archiving, deriving, forgetting, learning, ledger, linking, marking
 from cofire.store.learning import NewEvent
 from cofire.store.marking import Marked
@@ -49,10 +49,9 @@ class Plan:
 
     derived: to be filed. joins: (source, target, type, strength) of links between references,
     added where there is room. validity: see `Validity`. retired: derived memories that others
-    replace; deleted. restated: given other evidence. ended: (former, by, valid_to µs). archived,
-    restored: numbers. importance: (number, 1 to 10). events: evidence for the learning log,
-    trusted. pruned: (source, target) of links to remove. links: (source, target, type, strength)
-    to add where there is room. respelled: concepts that get other names.
+    replace; deleted. restated: given other evidence. archived: numbers. importance: (number, 1 to
+    10). events: evidence for the learning log, trusted. pruned: (source, target) of links to
+    remove. marked: goals and threads whose state changes. respelled: concepts that get other names.
     notes: rows of the ledger beside the step's own, and dropped: names of such rows to take away.
     """
 
@@ -61,13 +60,10 @@ class Plan:
     validity: tuple[Validity, ...] = ()
     retired: tuple[int, ...] = ()
     restated: tuple[Restated, ...] = ()
-    ended: tuple[tuple[int, int, int], ...] = ()
     archived: tuple[int, ...] = ()
-    restored: tuple[int, ...] = ()
     importance: tuple[tuple[int, int], ...] = ()
     events: tuple[NewEvent, ...] = ()
     pruned: tuple[tuple[int, int], ...] = ()
-    links: tuple[tuple[int, int, str, float], ...] = ()
     marked: tuple[Marked, ...] = ()
     respelled: tuple[Respelled, ...] = ()
     notes: tuple[StepRow, ...] = ()
@@ -82,13 +78,10 @@ class Applied:
     filed: tuple[int | None, ...] = ()
     retired: int = 0
     restated: int = 0
-    ended: int = 0
     archived: int = 0
-    restored: int = 0
     importance: int = 0
     events: int = 0
     pruned: int = 0
-    links: int = 0
     marked: int = 0
     respelled: int = 0
 
@@ -119,23 +112,17 @@ def apply(
     filed = deriving.file_derived(session, space, plan.derived, now=now) if plan.derived else None
     restated = _restate(session, space, plan.restated, now)
     _order(session, space, plan, () if filed is None else filed.numbers, now)
-    for former, by, valid_to in plan.ended:
-        deriving.supersede(session, space, former, by, valid_to, now=now)
     archived = archiving.archive(session, space, plan.archived, now=now) if plan.archived else ()
-    restored = archiving.restore(session, space, plan.restored) if plan.restored else ()
     if plan.importance:
         archiving.set_importance(session, space, plan.importance)
     applied = Applied(
         filed=() if filed is None else filed.numbers,
         retired=0 if retired is None else retired.memories,
         restated=restated,
-        ended=len(plan.ended),
         archived=len(archived),
-        restored=len(restored),
         importance=len(plan.importance),
         events=_learn(session, space, plan.events, now),
         pruned=_prune(session, space, plan.pruned, now),
-        links=_link(session, space, plan.links, now),
         marked=marking.mark(session, space, plan.marked) if plan.marked else 0,
         respelled=respell(session, space, plan.respelled) if plan.respelled else 0,
     )
@@ -204,19 +191,6 @@ def _prune(session: Session, space: SpaceInfo, pairs: Sequence[tuple[int, int]],
         try:
             linking.unlink(session, space, source, target, now=now)
         except NotFoundError:  # it went meanwhile
-            continue
-        done += 1
-    return done
-
-
-def _link(
-    session: Session, space: SpaceInfo, wanted: Sequence[tuple[int, int, str, float]], now: int
-) -> int:
-    done = 0
-    for source, target, kind, strength in wanted:
-        try:
-            linking.link(session, space, source, target, type=kind, strength=strength, now=now)
-        except (InputError, NotFoundError):  # linked meanwhile, or an end is gone
             continue
         done += 1
     return done

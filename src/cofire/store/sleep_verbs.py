@@ -82,11 +82,6 @@ class SleepVerbs:
                 now=now,
             )
 
-    def supersede(self, space: SpaceInfo, former: int, by: int, valid_to: int, *, now: int) -> int:
-        """Ends a derived memory by another at `valid_to`; returns the revision."""
-        with self._backend.writing() as session:
-            return deriving.supersede(session, space, former, by, valid_to, now=now)
-
     def derived(self, space: SpaceInfo, numbers: Sequence[int] | None = None) -> list[DerivedRow]:
         """Derived memories by number (None: all), whatever their state."""
         with self._backend.reading() as session:

@@ -8,7 +8,7 @@ import pytest
 
 from cofire.errors import InputError
 from cofire.store import Store
-from cofire.store.planning import OutdatedPlanError, Plan, Restated
+from cofire.store.planning import OutdatedPlanError, Plan, Restated, Validity
 from cofire.store.records import DERIVED_SIGNAL, DerivedRow, NewDerived, SpaceInfo, StepRow
 from cofire.testing.changes import seen
 from cofire.testing.fixtures import StoreFixtures
@@ -125,7 +125,11 @@ class DerivingTests(StoreFixtures):
         assert store.closed_after(space, 54) == (old,)
         assert store.closed_after(space, 55) == ()
         (later,) = self.file(store, space, a_record(3, item={"valid_from": 90}))
-        store.supersede(space, old, later, 90, now=56)
+        ends = Plan(
+            joins=((later, old, "supersedes", 1.0),),
+            validity=(Validity(old, row.item.valid_from, 90),),
+        )
+        store.apply(space, ends, now=56)
         forgotten = store.forget(space, [2], now=80)
         assert (forgotten.derived, forgotten.reopened) == (1, ())
         row = self.one(store, space, old)
@@ -232,19 +236,17 @@ class DerivingTests(StoreFixtures):
                 restated=(Restated(number=held, sources=((2, 1, 0, 0),), confidence=0.5),),
                 archived=(1,),
                 importance=((2, 8),),
-                links=((1, 2, "related", 0.3), (1, 99, "related", 0.3)),
+                joins=((1, 2, "related", 0.3), (1, 99, "related", 0.3), (-1, 2, "related", 0.3)),
             ),
             noted,
             before=StepRow("distil"),
             now=60,
         )
         assert [number is None for number in applied.filed] == [False, True]
-        assert (applied.restated, applied.archived, applied.importance, applied.links) == (
-            1,
-            1,
-            1,
-            1,
-        )
+        assert (applied.restated, applied.archived, applied.importance) == (1, 1, 1)
+        related = [(link.source, link.target) for link in store.links(space, 2)
+                   if link.type == "related"]  # fmt: skip
+        assert related == [(1, 2), (applied.filed[0], 2)]
         assert store.steps(space) == {"distil": noted}
         assert [one.source for one in self.one(store, space, held).sources] == [2]
 
