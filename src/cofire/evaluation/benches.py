@@ -19,8 +19,6 @@ from cofire.workings import Workings, open_workings
 SCORED = (1, 2, 3, 4)
 """Categories that have evidence to find; 5 asks for what the conversation does not hold."""
 IDENTITY = "evaluation"
-SLEEP_STEPS = ("gists", "words")
-"""Steps of consolidation that make memories easier to find without a language model."""
 
 
 @dataclass(slots=True)
@@ -51,8 +49,8 @@ def remembered(
     *,
     slept: bool = False,
 ) -> Iterator[list[Bench]]:
-    """A memory per conversation, for as long as the context lasts; `slept`: consolidated once,
-    by the steps that help recall and need no language model (`SLEEP_STEPS`)."""
+    """A memory per conversation, for as long as the context lasts; `slept`: consolidated
+    once, as a whole and without a language model."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cofire-")))
         benches = []
@@ -61,7 +59,7 @@ def remembered(
             memory = stack.enter_context(Memory(workings))
             bench = _bench(conversation, memory, workings)
             if slept:
-                memory.consolidate(SLEEP_STEPS, now=bench.now)
+                memory.consolidate(generator="none", now=bench.now)
             benches.append(bench)
             told(index + 1, len(conversations))
         yield benches

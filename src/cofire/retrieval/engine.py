@@ -132,13 +132,16 @@ class Recaller:
                 spaces, query, k, now=now, filters=filters, token_budget=token_budget
             ), []
         started = perf_counter()
-        profile = self._asked_of(spaces, profile)
+        graphs = [self._graphs.get(space) for space in spaces]
+        profile = _asked_of(graphs, profile)
         if k > profile.depth:  # each leg must be able to fill the list
             profile = replace(profile, depth=k)
         wanted = self._row_filters(spaces, filters, now, moments)
+        refreshed = perf_counter()
         ranked, asked, warnings, timings = self._rank(
-            spaces, query, profile=profile, now=now, wanted=wanted
+            spaces, graphs, query, profile=profile, now=now, wanted=wanted
         )
+        timings = {"refresh": 1e3 * (refreshed - started), **timings}
         ranking = perf_counter()
         sure = confidence(ranked, profile)
         abstain = sure is not None and profile.gate is not None and profile.gate.abstains(sure)
@@ -255,26 +258,25 @@ class Recaller:
         filters: Filters,
     ) -> tuple[Ranked, Question, tuple[str, ...], dict[str, float]]:
         """Every candidate with its score; also the question as read, warnings and timings."""
+        graphs = [self._graphs.get(space) for space in spaces]
         wanted = self._row_filters(spaces, filters, now, NOW)
-        profile = self._asked_of(spaces, profile)
         ranked, asked, warnings, timings = self._rank(
-            spaces, query, profile=profile, now=now, wanted=wanted
+            spaces, graphs, query, profile=_asked_of(graphs, profile), now=now, wanted=wanted
         )
         return ranked, asked.question, warnings, timings
 
     def _rank(
         self,
         spaces: Sequence[SpaceInfo],
+        graphs: list[ActiveGraph],
         query: str,
         *,
         profile: Profile,
         now: datetime,
         wanted: Sequence[RowFilter],
     ) -> tuple[Ranked, Asked, tuple[str, ...], dict[str, float]]:
-        """`rank` with what each space is to be looked at for."""
+        """`rank` of graphs at hand, with what each space is to be looked at for."""
         started = perf_counter()
-        graphs = [self._graphs.get(space) for space in spaces]
-        refreshed = perf_counter()
         question = _read(graphs, query, now, profile)
         asked, warnings = self._asked(question, profile)
         asked = replace(asked, now=to_micros(now))
@@ -292,8 +294,7 @@ class Recaller:
             asked,
             warnings,
             {
-                "refresh": 1e3 * (refreshed - started),
-                "embed": 1e3 * (embedded - refreshed),
+                "embed": 1e3 * (embedded - started),
                 "rank": 1e3 * (done - embedded),
             },
         )
@@ -404,12 +405,6 @@ class Recaller:
                     found[place] = fetched[number]
         return [(place, found[place]) for place in places if place in found]
 
-    def _asked_of(self, spaces: Sequence[SpaceInfo], profile: Profile) -> Profile:
-        if profile is not COFIRE:
-            return profile
-        slept = any(GIST in self._graphs.get(space).kinds for space in spaces)
-        return asked_of(profile, slept=slept)
-
     def _row_filters(
         self, spaces: Sequence[SpaceInfo], filters: Filters, now: datetime, moments: Moments
     ) -> list[RowFilter]:
@@ -431,6 +426,10 @@ class Recaller:
     def _header_cost(self, row: ItemRow) -> int:
         header = line_header(from_micros(row.time), row.offset, row.speaker or row.role)
         return self._header_tokens(header)
+
+
+def _asked_of(graphs: Sequence[ActiveGraph], profile: Profile) -> Profile:
+    return asked_of(profile, slept=any(GIST in graph.kinds for graph in graphs))
 
 
 def _trust(confidence: float | None, profile: Profile) -> float:

@@ -10,7 +10,7 @@ from cofire.errors import InputError
 from cofire.store.deriving import DERIVED_BY_NUMBER
 from cofire.store.records import KIND_CODES, STATES, SpaceInfo
 from cofire.store.schema import items, links, sources
-from cofire.store.session import Query, Session
+from cofire.store.session import Query, Session, row_change
 from cofire.store.writing import Turn, take_turn
 from cofire.types import Kind
 
@@ -25,17 +25,7 @@ SET_ARCHIVED = Query(
         .values(archived=bindparam("new_archived"), revision=bindparam("new_revision"))
     )
 )
-SET_IMPORTANCE = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(importance=bindparam("new_importance"), revision=bindparam("new_revision"))
-    )
-)
+SET_IMPORTANCE = row_change(items, "importance", "revision")
 PARTS = Query(
     lambda flavour: select(items.c.number, items.c.parent, items.c.archived).where(
         items.c.tenant == bindparam("tenant"),

@@ -40,7 +40,7 @@ from cofire.store.rows import (
     whole_row,
 )
 from cofire.store.schema import derived, items, links, sources
-from cofire.store.session import Query, Row, Session
+from cofire.store.session import Query, Row, Session, row_change
 from cofire.store.strengths import make_room
 from cofire.store.writing import (
     ADD_ATTRIBUTE,
@@ -179,17 +179,7 @@ REMOVE_SOURCES_ON = Query(
         sources.c.source.in_(flavour.members("numbers")),
     )
 )
-SET_STATE = Query(
-    lambda _: (
-        update(derived)
-        .where(
-            derived.c.tenant == bindparam("in_tenant"),
-            derived.c.space == bindparam("in_space"),
-            derived.c.number == bindparam("at_number"),
-        )
-        .values(state=bindparam("new_state"), reasons=bindparam("new_reasons"))
-    )
-)
+SET_STATE = row_change(derived, "state", "reasons")
 EDITED = Query(
     lambda _: (
         update(derived)
@@ -224,69 +214,11 @@ EXPIRIES = Query(
         )
     )
 )
-SET_EXPIRES = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(expires=bindparam("new_expires"), revision=bindparam("new_revision"))
-    )
-)
-SET_CLOSED = Query(
-    lambda _: (
-        update(derived)
-        .where(
-            derived.c.tenant == bindparam("in_tenant"),
-            derived.c.space == bindparam("in_space"),
-            derived.c.number == bindparam("at_number"),
-        )
-        .values(closed=bindparam("new_closed"))
-    )
-)
-SET_VALID_TO = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(valid_to=bindparam("new_valid_to"), revision=bindparam("new_revision"))
-    )
-)
-SET_VALIDITY = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(
-            valid_from=bindparam("new_valid_from"),
-            valid_to=bindparam("new_valid_to"),
-            revision=bindparam("new_revision"),
-        )
-    )
-)
-SET_TRUST = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(
-            archived=bindparam("new_archived"),
-            confidence=bindparam("new_confidence"),
-            revision=bindparam("new_revision"),
-        )
-    )
-)
+SET_EXPIRES = row_change(items, "expires", "revision")
+SET_CLOSED = row_change(derived, "closed")
+SET_VALID_TO = row_change(items, "valid_to", "revision")
+SET_VALIDITY = row_change(items, "valid_from", "valid_to", "revision")
+SET_TRUST = row_change(items, "archived", "confidence", "revision")
 # Of each superseded number, who supersedes it and from when they hold; the trusted ones.
 SUPERSEDERS = Query(
     lambda flavour: (

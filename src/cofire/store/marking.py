@@ -11,20 +11,10 @@ from cofire.store.reading import fetch
 from cofire.store.records import SpaceInfo, canonical_json
 from cofire.store.rows import ATTRIBUTE_COLUMNS, attribute_hashes
 from cofire.store.schema import attributes, items
-from cofire.store.session import Query, Session
+from cofire.store.session import Query, Session, row_change
 from cofire.store.writing import ADD_ATTRIBUTE, take_turn
 
-SET_METADATA = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(metadata=bindparam("new_metadata"))
-    )
-)
+SET_METADATA = row_change(items, "metadata")
 # Segments are filtered by what their whole has.
 SET_FACETS = Query(
     lambda _: (

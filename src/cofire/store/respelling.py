@@ -12,24 +12,10 @@ from cofire.store.marking import CLEAR_ATTRIBUTES
 from cofire.store.records import SpaceInfo, canonical_json
 from cofire.store.rows import ATTRIBUTE_COLUMNS, attribute_hashes
 from cofire.store.schema import derived, items
-from cofire.store.session import Query, Session
+from cofire.store.session import Query, Session, row_change
 from cofire.store.writing import ADD_ATTRIBUTE, Turn, take_turn
 
-SET_NAME = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(
-            content=bindparam("new_content"),
-            metadata=bindparam("new_metadata"),
-            revision=bindparam("new_revision"),
-        )
-    )
-)
+SET_NAME = row_change(items, "content", "metadata", "revision")
 SET_SUBJECT = Query(
     lambda _: (
         update(derived)

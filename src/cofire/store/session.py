@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Select
+from sqlalchemy import Select, Table, bindparam, update
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -63,6 +63,21 @@ class Query:
 
     def __init__(self, build: Callable[[SqlFlavour], Executable]) -> None:
         self.build = build
+
+
+def row_change(table: Table, *columns: str) -> Query:
+    """Sets columns (parameters new_…) of the row of one number (in_tenant, in_space, at_number)."""
+    return Query(
+        lambda _: (
+            update(table)
+            .where(
+                table.c.tenant == bindparam("in_tenant"),
+                table.c.space == bindparam("in_space"),
+                table.c.number == bindparam("at_number"),
+            )
+            .values({name: bindparam(f"new_{name}") for name in columns})
+        )
+    )
 
 
 class Compiled:

@@ -29,7 +29,7 @@ from cofire.store.rows import (
     whole_row,
 )
 from cofire.store.schema import attributes, items, tags, vectors, versions
-from cofire.store.session import Query, Row, Session
+from cofire.store.session import Query, Row, Session, row_change
 from cofire.store.writing import (
     ADD_ATTRIBUTE,
     ADD_ITEM,
@@ -58,17 +58,7 @@ CHANGE_ITEM = Query(
         .values({name: bindparam(f"new_{name}") for name in _CHANGED})
     )
 )
-CHANGE_KEY = Query(
-    lambda _: (
-        update(items)
-        .where(
-            items.c.tenant == bindparam("in_tenant"),
-            items.c.space == bindparam("in_space"),
-            items.c.number == bindparam("at_number"),
-        )
-        .values(key=bindparam("new_key"), key_hash=bindparam("new_key_hash"))
-    )
-)
+CHANGE_KEY = row_change(items, "key", "key_hash")
 SEGMENTS = Query(
     lambda _: (
         select(items.c.number, items.c.start, items.c.end)
