@@ -126,3 +126,16 @@ def test_spans_are_whole_sentences_and_few() -> None:
     found = intentions(turn(content))
     assert len(found) == MOST_PER_TURN
     assert content[found[0].start : found[0].end] == "I'm going to paint the shed."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'My dad wrote: "Dear Ada. I\'m going to paint the shed in spring. Yours, Dad."',
+        "Translate this into French: Hello. I'm going to paint the shed in spring.",
+        "> I'm going to paint the shed in spring.",
+        "I'm going to paint the shed in spring. Just kidding!",
+    ],
+)
+def test_nobody_means_what_is_not_theirs_to_mean(content: str) -> None:
+    assert not intentions(turn(content, speaker="Ada"))

@@ -28,6 +28,7 @@ from cofire.dynamics.arrays import F32, F64, I64, U64
 from cofire.encoding.analysis import analyse
 from cofire.encoding.terms import pack_terms, term_hash
 from cofire.graph.active import ActiveGraph
+from cofire.graph.vectors import unpacked
 from cofire.store.planning import Applied, Plan, Restated
 from cofire.store.records import KIND_CODES, LINK_CODES, DerivedRow, NewDerived, NewItem, StepRow
 from cofire.types import Kind, LinkType, Message
@@ -114,8 +115,8 @@ def _filed_gists(night: Night, turns: Sequence[Turn]) -> tuple[NewDerived, ...]:
         whole = wholes.get(turn.number)
         if whole is None or not made or any(item.vector is None for item in made):
             continue
-        vectors = np.stack([vector_of(item.vector or b"") for item in made])
-        chosen = int(gist.central(vectors, whole=vector_of(whole))[0])
+        vectors = np.stack([unpacked(item.vector or b"") for item in made])
+        chosen = int(gist.central(vectors, whole=unpacked(whole))[0])
         filed.append((gist.core(turn, sentences, chosen), made[chosen]))
     return tuple(_gist(found, item) for found, item in filed if item.vector is not None)
 
@@ -259,7 +260,7 @@ def _akin(known: _Known, items: Sequence[NewItem]) -> tuple[tuple[int, int, str,
     """Links between words; the new ones by reference (see `Plan`)."""
     if not items:
         return ()
-    own = np.stack([vector_of(item.vector or b"") for item in items])
+    own = np.stack([unpacked(item.vector or b"") for item in items])
     first = len(known.numbers)
     vectors = np.concatenate([known.vectors, own]) if first else own
 
@@ -294,7 +295,3 @@ def still_said(night: Night, one: DerivedRow) -> Restated | None:
         return None
     sources = tuple((number, 0, 0, 0) for number in left)
     return Restated(number=one.item.number, sources=sources, confidence=None)
-
-
-def vector_of(stored: bytes) -> F32:
-    return np.frombuffer(stored, "<f2").astype(np.float32)

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from cofire.consolidation.abstracting import readable, vector_of
+from cofire.consolidation.abstracting import readable
 from cofire.consolidation.concept_records import (
     EXTRACTIVE,
     Changes,
@@ -42,6 +42,7 @@ from cofire.dynamics.arrays import F64
 from cofire.encoding.analysis import analyse
 from cofire.encoding.terms import term_hash
 from cofire.encoding.text import fold
+from cofire.graph.vectors import unpacked
 from cofire.store.planning import Plan
 from cofire.store.records import KIND_CODES
 from cofire.types import Kind, LinkType, Message
@@ -296,7 +297,7 @@ def _vectors(night: Night, names: Sequence[str]) -> Mapping[str, F64]:
     found = {}
     for name, item in zip(names, items, strict=True):
         if item.vector is not None:
-            vector = vector_of(item.vector).astype(np.float64)
+            vector = unpacked(item.vector).astype(np.float64)
             length = float(np.linalg.norm(vector))
             if length > 0.0:
                 found[name] = vector / length

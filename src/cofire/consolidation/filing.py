@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from cofire.consolidation.drafts import Draft, Turn, Verdict
 from cofire.consolidation.night import Night
 from cofire.consolidation.reconciling import New, Replaces, Same, reconcile
 from cofire.consolidation.registry import Registry
 from cofire.consolidation.slots import subject_key
 from cofire.consolidation.verifying import verify
-from cofire.dynamics.arrays import F32
 from cofire.encoding.text import fold
+from cofire.graph.vectors import unpacked
 from cofire.ids import new_uuid7
 from cofire.store.planning import Plan
 from cofire.store.records import NewDerived, NewItem
@@ -89,7 +87,7 @@ def _place(
     """Puts a verified draft where it belongs: what that was, for the report, and the number of the
     record that says so now."""
     said = max(offered[quote.label].time for quote in draft.quotes)
-    vector = None if item.vector is None else _vector(item.vector)
+    vector = None if item.vector is None else unpacked(item.vector)
     cited = [offered[quote.label] for quote in draft.quotes]
     decision = reconcile(draft, registry.known(draft.subject, vector), said=said)
     match decision:
@@ -101,10 +99,6 @@ def _place(
             return "replaced" if decision.numbers else "filed late", record.number
         case New():
             return "new", registry.add(draft, verdict, item, cited, said).number
-
-
-def _vector(stored: bytes) -> F32:
-    return np.frombuffer(stored, "<f2").astype(np.float32)
 
 
 def _message(draft: Draft, offered: Mapping[str, Turn]) -> Message:

@@ -23,7 +23,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from cofire.consolidation.abstracting import ABSTRACTION, bare, readable, vector_of
+from cofire.consolidation.abstracting import ABSTRACTION, bare, readable
 from cofire.consolidation.clusters import clusters, density, frequency
 from cofire.consolidation.distilling import distilled
 from cofire.consolidation.drafts import Turn
@@ -34,6 +34,7 @@ from cofire.dynamics.arrays import F64, I64
 from cofire.errors import GenerationError
 from cofire.graph.active import ActiveGraph
 from cofire.graph.snapshot import MINUTE
+from cofire.graph.vectors import unpacked
 from cofire.store.planning import Applied, Plan
 from cofire.store.records import KIND_CODES, DerivedRow, NewDerived, StepRow
 from cofire.types import VISIBLE_KINDS, Kind, LinkType, Message
@@ -195,7 +196,7 @@ def _gist(night: Night, hub: Hub) -> NewDerived | None:
     known = [place for place, item in enumerate(items) if item.vector is not None]
     if not known:
         return None
-    vectors = np.stack([vector_of(items[place].vector or b"") for place in known])
+    vectors = np.stack([unpacked(items[place].vector or b"") for place in known])
     chosen = [sentences[known[at]] for at in central(vectors, SENTENCES).tolist()]
     last = max((turn for turn, _ in chosen), key=lambda turn: turn.time)
     (item,) = night.make([_message(last, " ".join(sentence.text for _, sentence in chosen))])

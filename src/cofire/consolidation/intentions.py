@@ -1,5 +1,5 @@
-"""What a sentence says that somebody means to do, or has done at last: English patterns of high
-precision, which abstain when in doubt.
+"""What a sentence says that somebody means to do, or has done at last: few English patterns, which
+abstain when in doubt.
 
 Nothing is inferred from what is asked, supposed, denied, reported or done at once ("I'm going to
 grab a coffee now"), nor from an intention without an object ("I'm going to sleep").
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from cofire.consolidation.drafts import Turn
+from cofire.consolidation.framing import doubtful, joked, quoted
 from cofire.consolidation.quoting import sentences
 from cofire.consolidation.tokens import is_question
 from cofire.consolidation.wording import is_past
@@ -188,7 +189,7 @@ def intentions(turn: Turn) -> tuple[Intention, ...]:
     if not _speaks_of_itself(turn):
         return ()
     found = []
-    for start, end in sentences(turn.content):
+    for start, end in _own_sentences(turn):
         read = intention_of(turn.content[start:end])
         if read is not None:
             found.append(Intention(kind=read[0], start=start, end=end, what=read[1]))
@@ -200,11 +201,21 @@ def completions(turn: Turn) -> tuple[Completion, ...]:
     if not _speaks_of_itself(turn):
         return ()
     found = []
-    for start, end in sentences(turn.content):
+    for start, end in _own_sentences(turn):
         read = completion_of(turn.content[start:end])
         if read is not None:
             found.append(Completion(start=start, end=end, verb=read[0], terms=read[1]))
     return tuple(found)
+
+
+def _own_sentences(turn: Turn) -> list[tuple[int, int]]:
+    """The sentences that the speaker says for themselves and means (`framing`)."""
+    text = turn.content
+    return [
+        (start, end)
+        for start, end in sentences(text)
+        if not (quoted(text, start) or joked(text, start, end))
+    ]
 
 
 def _speaks_of_itself(turn: Turn) -> bool:
@@ -212,6 +223,7 @@ def _speaks_of_itself(turn: Turn) -> bool:
         not turn.untrusted
         and turn.language in (None, "en")
         and (turn.role or "").casefold() not in ("assistant", "system", "tool")
+        and not doubtful(turn.content)
     )
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import numpy as np
-
 from cofire.consolidation.drafts import Draft, Span, Turn
 from cofire.consolidation.reconciling import same_value
 from cofire.consolidation.slots import Slot, slot_named
@@ -81,11 +79,6 @@ def equal_values(one: Record, other: Record) -> bool:
     if one.slot is None or other.slot is None:
         return False
     return same_value(one.slot, other.slot, cosine(one.vector, other.vector))
-
-
-def unpacked(stored: bytes) -> F32:
-    """A vector as it is stored, for arithmetic."""
-    return np.frombuffer(stored, "<f2").astype(np.float32)
 
 
 def cosine(one: F32 | None, other: F32 | None) -> float | None:

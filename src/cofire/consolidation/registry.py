@@ -20,7 +20,6 @@ from cofire.consolidation.pictured import (
     equal_values,
     points,
     time_of,
-    unpacked,
 )
 from cofire.consolidation.reconciling import Known, Replaces, Same
 from cofire.consolidation.slots import slot_filled, subject_key
@@ -28,6 +27,7 @@ from cofire.consolidation.timelines import timeline
 from cofire.consolidation.turns import read_turns
 from cofire.consolidation.verifying import confidence
 from cofire.dynamics.arrays import F32
+from cofire.graph.vectors import unpacked
 from cofire.ids import new_uuid7
 from cofire.store.planning import Plan, Restated, Validity
 from cofire.store.records import DerivedRow, NewDerived, NewItem

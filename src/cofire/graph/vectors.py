@@ -72,6 +72,11 @@ def fit_projection(vectors: F16 | F32, dimensions: int = PROJECTED) -> F32:
     return rows.astype(np.float32)
 
 
+def unpacked(stored: bytes) -> F32:
+    """One vector as the store keeps it (float16, little-endian), for arithmetic."""
+    return np.frombuffer(stored, "<f2").astype(np.float32)
+
+
 def usable_rows(stored: F16) -> Bool:
     """Rows that are finite and not zero: only these point somewhere."""
     magnitude = (stored.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
