@@ -1,7 +1,5 @@
 """What holds for every text and every moment: no error, sound ranges, faithful places."""
 
-# ruff: noqa: SIM905 - a table of words reads better as text
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone

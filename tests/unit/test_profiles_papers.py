@@ -352,7 +352,7 @@ def test_constants_out_of_range_are_refused(bad: Any) -> None:
 
 
 def messages(count: int = 40) -> list[Message]:
-    things = "kiln glaze ferry pottery lamp theatre harbour violin".split()  # noqa: SIM905
+    things = "kiln glaze ferry pottery lamp theatre harbour violin".split()
     return [
         Message(
             content=f"I saw the {things[n % 8]} and the {things[n * 3 % 7]}, on day {n}.",

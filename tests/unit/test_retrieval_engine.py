@@ -26,7 +26,7 @@ from fakes import FailingEmbedder, StubEmbedder
 
 START = datetime(2024, 1, 1, 9, tzinfo=UTC)
 NOW = START + timedelta(days=30)
-WORDS = "kiln glaze Bremen ferry Ines pottery lamp cue sister theatre".split()  # noqa: SIM905
+WORDS = "kiln glaze Bremen ferry Ines pottery lamp cue sister theatre".split()
 
 
 def turns(count: int) -> list[Message]:

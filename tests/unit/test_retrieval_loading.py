@@ -22,7 +22,7 @@ from cofire.store import Store, open_store
 from cofire.store.records import Changes, SpaceInfo
 from cofire.types import SpaceRef
 
-WORDS = "kiln glaze Bremen ferry Ines pottery lamp cue sister theatre".split()  # noqa: SIM905
+WORDS = "kiln glaze Bremen ferry Ines pottery lamp cue sister theatre".split()
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,7 @@ def _is_present(clause: Clause) -> bool:
     return not (_is_past(clause) or clause.plain & (_HISTORIC | w.FORMER | {"used", "been"}))
 
 
-_HISTORIC = frozenset("once previously earlier ago past childhood history".split())  # noqa: SIM905
+_HISTORIC = frozenset("once previously earlier ago past childhood history".split())
 
 
 def is_over(clause: Clause) -> bool:
@@ -173,8 +173,8 @@ def was(clause: Clause) -> bool:
     return past or is_over(clause)
 
 
-_SINCE = frozenset("have has since still been now".split())  # noqa: SIM905 - legible
-_TASTES = frozenset(w.stem(word) for word in "love like enjoy hate dislike".split())  # noqa: SIM905
+_SINCE = frozenset("have has since still been now".split())
+_TASTES = frozenset(w.stem(word) for word in "love like enjoy hate dislike".split())
 _BACK_THEN = tuple(
     f" {phrase} "
     for phrase in (
@@ -189,7 +189,7 @@ _BEGINS = frozenset(
     born signed opened founded made learned learnt met found bring brought received inherited
     given gave won finished graduated passed quit left stopped decided changed switched
     returned came engaged retired rented acquired built set turned gone taught told earned
-    hurt broke lost had promoted diagnosed named called""".split()  # noqa: SIM905
+    hurt broke lost had promoted diagnosed named called""".split()
 )
 """Verbs whose past has left something that may still be so."""
 

@@ -97,9 +97,7 @@ def _starts(tokens: list[Token], index: int, part: list[Token]) -> bool:  # noqa
     return False
 
 
-_FACTS = frozenset(
-    "true fact sure certain aware know knows knew glad happy sorry so".split()  # noqa: SIM905
-)
+_FACTS = frozenset("true fact sure certain aware know knows knew glad happy sorry so".split())
 
 
 def _told(part: list[Token]) -> bool:

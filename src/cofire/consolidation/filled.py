@@ -20,14 +20,14 @@ from cofire.consolidation.tokens import tokens_of
 from cofire.encoding.stopwords import stop_words
 
 _PLAIN_VALUES = frozenset({LIKES, DISLIKES, "yes", "no", "true", "false", "positive", "negative"})
-_OPEN = w.PLANS | frozenset("interest interests hobby hobbies plan wish dream dreams".split())  # noqa: SIM905
+_OPEN = w.PLANS | frozenset("interest interests hobby hobbies plan wish dream dreams".split())
 _PAST = w.FORMER | frozenset(
     """past visited born birthplace birthday hometown childhood history ever was were used
-    nationality native studied graduated degree won first last ended quit left""".split()  # noqa: SIM905
+    nationality native studied graduated degree won first last ended quit left""".split()
 )
 _PARTNERS = frozenset({"spouse", "partner", "relationship"})
 _OWN = frozenset(
-    """job age birthday birthplace phone email address speaks diet nationality likes""".split()  # noqa: SIM905
+    """job age birthday birthplace phone email address speaks diet nationality likes""".split()
 ) | {"lives in", "works at", "allergic to", "studies at"}
 """Slots whose value is said of the subject itself, not of its wife or dog."""
 _SHARED = frozenset({"name", "birthplace", "address", "studies at"})

@@ -82,7 +82,7 @@ _DID = _patterns(
 _NO_ACTION = frozenset(
     """the a an my our your his her its their this that these those me you him them it us be have
     miss need love stay try become like hate say tell assume guess bet die cry sleep go see look
-    keep let school bed work church college town university home court""".split()  # noqa: SIM905
+    keep let school bed work church college town university home court""".split()
 )
 """First words after "going to" that begin no undertaking, or go somewhere."""
 _VAGUE = frozenset({"it", "this", "that", "them", "these", "those", "so", "something", "some"})

@@ -23,7 +23,7 @@ def plausible(slot: str, value: str, tail: str) -> bool:
 
 
 _MIXED = re.compile(r"\b(?:but|more|less|than|hate|hates|rather|you|your|when|if|how)\b", re.I)
-_NO_FAVOURITE = frozenset("next last first one same other that this it yours".split())  # noqa: SIM905
+_NO_FAVOURITE = frozenset("next last first one same other that this it yours".split())
 
 
 def _is_age(value: str, tail: str) -> bool:
@@ -46,7 +46,7 @@ _NO_PLACE = frozenset(
     whatsapp chrome firefox vim emacs word outlook gmail part section step stage round version
     group room table line lane tab row column fear hope peace sin denial style luxury poverty
     minecraft skyrim narnia gotham hogwarts azure aws kubernetes docker postgres mysql sqlite
-    react typescript javascript kotlin swift""".split()  # noqa: SIM905
+    react typescript javascript kotlin swift""".split()
 )
 
 
@@ -58,7 +58,7 @@ def _is_employer(value: str, tail: str) -> bool:
 _NO_EMPLOYER = frozenset(
     """moment money fun time same best day days week weekend weekends night nights sake future good
     love experience benefit first last purpose kids people thrill pay challenge beach table desk
-    office computer kitchen top bottom other right left end speed level pace""".split()  # noqa: SIM905
+    office computer kitchen top bottom other right left end speed level pace""".split()
 )
 
 
@@ -68,7 +68,7 @@ def _is_job(value: str, tail: str) -> bool:
 
 _NO_JOB = frozenset(
     """team unit group pair duo couple charm example expected usual one whole joke hobby favour
-    favor treat dream rule result spy pirate""".split()  # noqa: SIM905
+    favor treat dream rule result spy pirate""".split()
 )
 
 
@@ -85,7 +85,7 @@ def _is_allergen(value: str, tail: str) -> bool:
 
 _NO_ALLERGEN = frozenset(
     """work stupidity nonsense mondays people idiots fun you your his her their drama exercise
-    housework commitment politics bullshit""".split()  # noqa: SIM905
+    housework commitment politics bullshit""".split()
 )
 _LANGUAGE = re.compile(
     r"[a-z]+(?:nish|dish|lish|mish|rish|kish|lsh|tish|wish|ese|ian|ean|aic|bic|ndic|ench|utch|zech|"

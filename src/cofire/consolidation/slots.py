@@ -4,8 +4,6 @@
 one slot, so that one can replace the other.
 """
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 import re

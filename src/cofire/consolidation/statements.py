@@ -112,7 +112,7 @@ def _likes(value: str) -> Maker:
 _NO_THING = frozenset(
     """up still down around back here there you your yours losing
     to it that this these those how when what you your him her them his their being having it's
-    everything nothing one some any my our seeing hearing getting going doing the a an""".split()  # noqa: SIM905
+    everything nothing one some any my our seeing hearing getting going doing the a an""".split()
 )
 
 
@@ -144,7 +144,7 @@ _POSSESSIONS = frozenset(
         computer tablet printer phone telescope bird fish goldfish goat sheep cow pig hen chicken
         duck goose donkey pony tortoise turtle snake lizard budgie canary guinea ferret bee
         beehive greenhouse farm van truck lorry caravan tractor sauna bookshop shop bakery
-        tattoo""".split(),  # noqa: SIM905 - legible
+        tattoo""".split(),
     )
 )
 

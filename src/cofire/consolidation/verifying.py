@@ -50,7 +50,7 @@ WEIGHT_TURN = 0.15
 HIGHEST = 0.99
 """Confidence is below 1 however much evidence there is."""
 
-_PLAIN_SUBJECTS = frozenset("i me my myself user assistant".split())  # noqa: SIM905 - legible
+_PLAIN_SUBJECTS = frozenset("i me my myself user assistant".split())
 _WORD = re.compile(r"[^\W_]+")
 _PROPER = re.compile(r"[^\s\"'()\[\]\u201c\u201d,;]*[@/_\d][^\s\"'()\[\]\u201c\u201d,;]*|[^\W_]+")
 

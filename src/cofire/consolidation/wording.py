@@ -2,8 +2,6 @@
 the same. Everything here is lower case; `key` takes a word to what stands for it.
 """
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 from functools import lru_cache

@@ -20,7 +20,7 @@ COMMON_OPENERS = frozenset(
     hier aujourd'hui selon apres ensuite cependant peut-etre
     ieri oggi secondo dopo inoltre
     ontem hoje segundo depois alem embora
-    вчера сегодня завтра потом также однако по согласно после""".split()  # noqa: SIM905 - legible
+    вчера сегодня завтра потом также однако по согласно после""".split()
 )
 """Folded words with which sentences of chats and notes begin and which are no names there."""
 
@@ -32,19 +32,19 @@ TIME_NAMES = frozenset(
     june july august september october november december mon tue tues wed thu thur thurs fri sat sun
     jan feb mar apr jun jul aug sep sept oct nov dec christmas easter halloween thanksgiving
     montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar marz mai juni juli
-    oktober dezember am pm""".split()  # noqa: SIM905 - legible
+    oktober dezember am pm""".split()
 )
 """Days, months and feasts: times, not concepts."""
 
 NAME_PARTICLES = frozenset(
-    "of the de la le du do dos di del della da van von der den al el bin ibn y".split()  # noqa: SIM905
+    "of the de la le du do dos di del della da van von der den al el bin ibn y".split()
 )
 """Small words inside names: Bank of England, Ludwig van Beethoven."""
 
 DETERMINERS = frozenset(
     """der die das den dem des ein eine einen einem einer eines kein keine keinen im am vom zum zur
     beim ins ans mein dein sein ihr unser euer dieser diese dieses jeder jede jedes alle viele
-    einige mehrere zwei drei vier funf zehn pro per unter uber ohne""".split()  # noqa: SIM905 - legible
+    einige mehrere zwei drei vier funf zehn pro per unter uber ohne""".split()
 )
 """German words after which a capital says nothing."""
 
@@ -58,7 +58,7 @@ CLASS_NOUNS = frozenset(
     """projekt projekts team teams firma bezirk stadt herr herrn frau doktor kapitel paper artikel
     gruppe verein konsortium labor abteilung direktorin direktor redakteurin redakteur leiterin
     leiter kollegin kollege kunde kundin autorin autor hauptautor botanischen nachbarschaft
-    mr mrs ms dr prof sr sra""".split()  # noqa: SIM905 - legible
+    mr mrs ms dr prof sr sra""".split()
 )
 """Folded words before a name that say what it is a name of."""
 
@@ -71,6 +71,6 @@ VERBS_AFTER_NAMES = frozenset(
     est a avait etait va et dit
     e ha aveva era va ed disse
     foi esta vai tem tinha disse
-    и был была будет сказал""".split()  # noqa: SIM905 - legible
+    и был была будет сказал""".split()
 )
 """Folded words that follow the subject of a sentence."""

@@ -7,7 +7,7 @@ NUMBER_WORDS = frozenset(
     million twice zwei drei vier funf sechs sieben acht neun zehn deux trois quatre cinq
     sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez due tre quattro
     cinque sei sette otto nove dieci dois duas quatro sete oito dez два две три четыре пять
-    шесть семь восемь девять десять""".split()  # noqa: SIM905 - legible
+    шесть семь восемь девять десять""".split()
 )
 """Numbers as words."""
 
@@ -23,14 +23,14 @@ TIME_WORDS = frozenset(
     mercoledi giovedi venerdi sabato domenica ontem hoje amanha noite segunda terca quarta
     quinta sexta вчера сегодня завтра неделю неделя неделе месяц год года году лет утром
     вечером कल आज परसों सप्ताह महीने साल 어제 오늘 내일 모레 작년 올해 내년 지난주 다음주
-    """.split()  # noqa: SIM905 - legible
+    """.split()
 )
 """Words that say when something was."""
 
 FIRST_PERSON = frozenset(
     """i me my mine myself we us our im ive ich mir mich mein meine wir unser je moi mon ma
     mes nous yo mi mio noi eu meu minha nos я мне меня мой моя мы मैं मेरा मेरी हम 나 나는
-    내가 저는 제가 우리""".split()  # noqa: SIM905 - legible
+    내가 저는 제가 우리""".split()
 )
 """The first person."""
 
@@ -42,6 +42,6 @@ POLITE_WORDS = frozenset(
     you too appreciate it well done keep up work cheers hallo danke tschuss guten tag morgen
     abend gut bonjour salut merci bravo au revoir hola gracias adios buenos dias ciao grazie
     ola obrigado obrigada привет спасибо пока नमस्ते धन्यवाद 감사합니다 안녕하세요 안녕
-    """.split()  # noqa: SIM905 - legible
+    """.split()
 )
 """Words of greeting, thanks, praise and farewell, with what goes between them."""

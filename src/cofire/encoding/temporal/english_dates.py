@@ -1,7 +1,5 @@
 """English dates, named or numbered: 8 May 2023, May 8th, in July, on Friday, summer 2022."""
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """English words that the rules for time expressions know."""
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 from cofire.encoding.temporal.spans import Tense, Unit

@@ -6,8 +6,6 @@ the nearest one, or in a question the last one; a weekday alone is read in quest
 these rules do not look at verbs.
 """
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 import re

@@ -3,8 +3,6 @@
 Alternatives inside a value are parts of a regular expression.
 """
 
-# ruff: noqa: SIM905 - a table of words reads better as text than as one string per line
-
 from __future__ import annotations
 
 from collections.abc import Mapping
