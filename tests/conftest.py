@@ -1,5 +1,16 @@
-"""What every test gets; see `guards`. mypy leaves this file out: it takes one `conftest` only."""
+"""What every test gets or may ask for; see `guards` and `postgres_fixtures`.
+
+mypy leaves this file out: it takes one `conftest` only.
+"""
 
 from guards import no_network, no_settings
+from postgres_fixtures import own_server, postgres_database, postgres_server, postgres_store
 
-__all__ = ["no_network", "no_settings"]
+__all__ = [
+    "no_network",
+    "no_settings",
+    "own_server",
+    "postgres_database",
+    "postgres_server",
+    "postgres_store",
+]

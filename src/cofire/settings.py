@@ -115,6 +115,16 @@ class Settings(BaseSettings):
     graph_cache_mb: int = Field(
         default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
     )
+    statement_timeout: float = Field(
+        default=300.0,
+        gt=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="Seconds that PostgreSQL works on one statement before it is stopped.",
+    )
+    pool_size: int = Field(
+        default=8, ge=1, le=1_000, description="Connections to PostgreSQL of one process at most."
+    )
     write_wait: float = Field(
         default=30.0,
         ge=0,

@@ -31,7 +31,7 @@ def scrub(workings: Workings) -> int:
 def rotate_key(workings: Workings, new_key: str) -> int:
     """See `Memory.rotate_key`."""
     workings.log.flush()
-    return workings.store.rotate_key(parse_key(new_key, "the new key"))
+    return workings.store.rotate_key(parse_key(new_key, "the new key"), workings.named_tenant)
 
 
 def reembed(workings: Workings, embedder: Embedder | str | None, progress: Progress | None) -> int:
@@ -51,10 +51,10 @@ def _reembed(workings: Workings, model: Embedder, progress: Progress | None) -> 
     the change from one model to the other, which no call may see half done."""
     workings.spaces.renew()
     made = 0
-    for space in workings.store.spaces():
+    for space in workings.every_space():
         made += add_vectors(workings.store, space, model, made, progress)
     with workings.importing.alone("re-embedding"), workings.embedding.alone("re-embedding"):
-        for space in workings.store.spaces():
+        for space in workings.every_space():
             made += reembed_space(workings.store, space, model, made, progress)
             workings.recaller.forget(space)
         workings.use(model)
@@ -64,7 +64,7 @@ def _reembed(workings: Workings, model: Embedder, progress: Progress | None) -> 
 def check(workings: Workings) -> Sequence[Finding]:
     """See `Memory.check`."""
     workings.settle()
-    found = list(workings.store.check())
+    found = list(workings.store.check(workings.named_tenant))
     if any(finding.code in {"integrity", "schema", "sealed"} for finding in found):
         return found  # what such a file says of its rows means nothing
     for space in workings.spaces.all():

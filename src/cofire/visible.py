@@ -123,7 +123,8 @@ class VisibleSpaces:
     def reopen(self, where: str) -> None:
         """Everything may have changed (a restore). Raises EmbeddingMismatchError."""
         now = to_micros(datetime.now(UTC))
-        for space in self._store.spaces():
+        shared = self._store.shared
+        for space in self._store.spaces(self.own.ref.tenant if shared else None):
             self._forgotten(space)
         for space in self.all():
             self._forgotten(space)

@@ -68,6 +68,16 @@ class Workings:
         self.embedding = SharedLock()
         self.importing = SharedLock()
 
+    @property
+    def named_tenant(self) -> str | None:
+        """What is done to a whole store is done to this tenant where the database keeps tenants
+        apart; None: to all of them."""
+        return self.spaces.own.ref.tenant if self.store.shared else None
+
+    def every_space(self) -> list[SpaceInfo]:
+        """The spaces of the whole store, or of its part that this memory may see."""
+        return self.store.spaces(self.named_tenant)
+
     def settle(self) -> None:
         """Write what is buffered, and take the spaces as they are now: before counting, copying
         or comparing everything. Raises StoreError, EmbeddingMismatchError."""
@@ -125,6 +135,7 @@ def open_workings(
     where = _place(url_or_path, settings)
     store = open_store(
         where, create=create, busy_timeout=settings.write_wait, durability=settings.durability,
+        statement_timeout=settings.statement_timeout, pool_size=settings.pool_size,
         master_key=_master_key(settings),
         encrypt_new=settings.encrypt_new_spaces if encrypt is None else encrypt,
     )  # fmt: skip

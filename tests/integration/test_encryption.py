@@ -110,7 +110,7 @@ def test_no_word_is_in_any_file(path: Path, key: str, encrypt: bool) -> None:
         open_files = left(path.parent)
     files = {**open_files, **left(path.parent)}
     assert bool(files) != encrypt  # without encryption the search finds them
-    assert path.with_name("m.db-graph-1").exists() != encrypt
+    assert bool(list(path.parent.glob("m.db-graph-*"))) != encrypt
 
 
 def test_it_works_as_a_plain_space_does(tmp_path: Path, key: str) -> None:

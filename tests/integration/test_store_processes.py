@@ -20,6 +20,7 @@ import pytest
 
 from cofire.errors import StoreError, StoreUnavailableError
 from cofire.store import Store, open_store
+from cofire.store.session import Scope, Session
 from cofire.testing import an_item, make_space
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -172,12 +173,11 @@ def test_a_fork_amid_a_read_is_a_clear_error_in_the_child(store: Store) -> None:
     space = make_space(store)
     reading, done = threading.Event(), threading.Event()
 
-    def read() -> None:
-        with store._backend.reading():
-            reading.set()
-            done.wait()
+    def hold(_: Session) -> None:
+        reading.set()
+        done.wait()
 
-    thread = threading.Thread(target=read)
+    thread = threading.Thread(target=store._backend.read, args=(Scope(), hold))
     thread.start()
     reading.wait()
 

@@ -128,7 +128,7 @@ def test_every_column_of_words_is_sealed_or_known_to_be_plain() -> None:
     plain = {
         *("recalls.profile", "recalls.principal", "events.type", "events.credits"),
         *("events.signal", "events.principal", "links.quota", "steps.name"),
-        *("consolidations.report", "derived.maker", "derived.prompt", "items.uid"),
+        *("consolidations.report", "claims.holder", "derived.maker", "derived.prompt", "items.uid"),
         *("recalls.uid", "recall_items.recall", "events.recall"),
     }
     for table in SPACE_TABLES:

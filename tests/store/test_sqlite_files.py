@@ -31,6 +31,7 @@ from cofire.errors import (
 from cofire.store import migrations, open_store
 from cofire.store.records import NewVector
 from cofire.store.schema import metadata
+from cofire.store.session import Scope, Session
 from cofire.store.sqlite import SQLiteBackend
 from cofire.testing import a_vector, an_item, fill, make_space
 
@@ -76,7 +77,7 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "error"),
     [
-        ("postgresql://host/db", ConfigurationError),
+        ("mysql://host/db", ConfigurationError),
         ("sqlite://", ConfigurationError),
         ("sqlite://host/x.db", ConfigurationError),
         ("", InputError),
@@ -222,19 +223,20 @@ def test_a_held_lock_is_waited_for_as_long_as_said(tmp_path: Path) -> None:
 def test_a_thread_waits_for_another_as_long_as_said(tmp_path: Path) -> None:
     backend = SQLiteBackend(tmp_path / "m.db", busy_timeout=0.2)
     backend.prepare()
-    with backend.writing():
-        failed: list[Exception] = []
+    failed: list[Exception] = []
 
-        def write() -> None:
-            try:
-                with backend.writing():
-                    pass
-            except StoreBusyError as exc:
-                failed.append(exc)
+    def write() -> None:
+        try:
+            backend.write(Scope(), lambda _: None)
+        except StoreBusyError as exc:
+            failed.append(exc)
 
+    def hold(_: Session) -> None:
         thread = threading.Thread(target=write)
         thread.start()
         thread.join()
+
+    backend.write(Scope(), hold)
     assert len(failed) == 1
     backend.close()
 

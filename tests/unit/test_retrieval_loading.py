@@ -135,13 +135,13 @@ def test_a_restored_backup_makes_every_sidecar_old(
         memory.backup(tmp_path / "backup")
         memory.remember(texts(30, 200))
         memory.recall("kiln")
-    kept = tmp_path / "kept"
-    shutil.copy(sidecar(path), kept)
+    kept, place = tmp_path / "kept", sidecar(path)
+    shutil.copy(place, kept)
     with opened(path) as memory:
         memory.restore(tmp_path / "backup")
         memory.remember([f"after the restore {n}" for n in range(70)])
     # A process that never closed properly may write its old sidecar only now.
-    shutil.copy(kept, f"{path}-graph-1")
+    shutil.copy(kept, place)
     asked = since_of(monkeypatch)
     with opened(path) as memory:
         found = memory.recall("number 215", 40)

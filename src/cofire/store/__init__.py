@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from cofire.errors import ConfigurationError, InputError
+from cofire.errors import ConfigurationError, InputError, MissingExtraError
 from cofire.store.sealing import Vault
+from cofire.store.session import Backend
 from cofire.store.store import Store
 
 __all__ = ["Store", "open_store"]
 
+_POSTGRES = ("postgresql://", "postgres://")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -21,16 +24,23 @@ def open_store(
     create: bool = True,
     busy_timeout: float = 30.0,
     durability: str = "normal",
+    statement_timeout: float = 300.0,
+    pool_size: int = 8,
     master_key: bytes | None = None,
     encrypt_new: bool = False,
 ) -> Store:
     """Opens a store, or makes it. The only place that knows the back ends by name.
 
-    `url_or_path` is a file, or `sqlite:///relative/file` or `sqlite:////absolute/file`. A store
-    in memory only is refused.
-    `busy_timeout` is how many seconds a write waits for other writers. `durability` is "full"
-    (an acknowledged write survives a power failure) or "normal" (it survives the end of the
-    process; the last moments before a power failure may be lost, never half of a write).
+    `url_or_path` is a file, or `sqlite:///relative/file` or `sqlite:////absolute/file`, or
+    `postgresql://user@host/database` (all that libpq takes, and `pooler=transaction` behind a
+    pooler); there the schema must be made first, by `cofire db upgrade`. A store in memory only is
+    refused.
+    `busy_timeout` is how many seconds a write waits for other writers, and on PostgreSQL a caller
+    for a server that restarts. `durability` is "full" (an acknowledged write survives a power
+    failure) or "normal" (it survives the end of the process; the last moments before a power
+    failure may be lost, never half of a write; on PostgreSQL: as the server is set).
+    `statement_timeout` is how many seconds PostgreSQL works on one statement, `pool_size` how many
+    connections to it this process may have.
     `master_key` (32 bytes) unwraps the keys of encrypted spaces; `encrypt_new`: spaces that are
     made from now on are encrypted.
 
@@ -41,23 +51,49 @@ def open_store(
         raise InputError(f'durability is "full" or "normal", not {durability!r}')
     if not busy_timeout >= 0:
         raise InputError(f"busy_timeout is a number of seconds from 0, not {busy_timeout}")
-    path, options = _sqlite_path(url_or_path)
-    vault = Vault(master_key, encrypt_new=encrypt_new)
-    from cofire.store.sqlite_files import open_file
+    backend: Backend
+    if is_postgres(url_or_path):
+        vault = Vault(master_key, encrypt_new=encrypt_new)
+        backend = _open_postgres(
+            str(url_or_path),
+            busy_timeout=busy_timeout,
+            statement_timeout=statement_timeout,
+            durability=durability,
+            connections=pool_size,
+        )
+    else:
+        path, options = _sqlite_path(url_or_path)
+        vault = Vault(master_key, encrypt_new=encrypt_new)
+        from cofire.store.sqlite_files import open_file
 
-    backend = open_file(
-        path,
-        create=create,
-        busy_timeout=busy_timeout,
-        durability=durability,
-        url_options=options,
-    )
+        backend = open_file(
+            path,
+            create=create,
+            busy_timeout=busy_timeout,
+            durability=durability,
+            url_options=options,
+        )
     backend.vault = vault
     try:
         return Store(backend)
     except BaseException:
         backend.close()
         raise
+
+
+def is_postgres(url_or_path: str | Path) -> bool:
+    """Whether a store is named that is in a PostgreSQL database."""
+    return isinstance(url_or_path, str) and url_or_path.lower().startswith(_POSTGRES)
+
+
+def _open_postgres(url: str, **options: Any) -> Backend:
+    try:
+        from cofire.store.postgres_opening import open_database
+    except ImportError as exc:
+        raise MissingExtraError(
+            'PostgreSQL needs the extra "postgres": pip install "cofire[postgres]"'
+        ) from exc
+    return open_database(url, **options)
 
 
 def _sqlite_path(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:
@@ -80,7 +116,8 @@ def _path_and_options(url_or_path: str | Path) -> tuple[Path, dict[str, str]]:
     parts = urlsplit(url_or_path)
     if parts.scheme not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(
-            f"no back end for {parts.scheme}:// yet; use the path of a file or sqlite:///file"
+            f"no back end for {parts.scheme}://; use the path of a file, sqlite:///file or "
+            "postgresql://user@host/database"
         )
     if parts.netloc or len(parts.path) < 2:
         raise ConfigurationError(

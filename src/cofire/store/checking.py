@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy import FromClause, Table, and_, bindparam, exists, func, or_, select
@@ -37,7 +38,7 @@ from cofire.store.schema import (
     vectors,
 )
 from cofire.store.sealed_queries import SEALED
-from cofire.store.session import Backend, Query, Session
+from cofire.store.session import Backend, Query, Scope, Session, of_space
 from cofire.store.settling import differences
 from cofire.types import LinkType
 
@@ -309,23 +310,32 @@ TAGS = Query(
 )
 
 
-def check(backend: Backend, among: list[SpaceInfo]) -> list[Finding]:
-    """Everything found wrong in these spaces, and in the database itself; [] if all is well."""
+def check(backend: Backend, among: list[SpaceInfo], tenant: str | None) -> list[Finding]:
+    """Everything found wrong in these spaces, and in the database itself; [] if all is well. Each
+    space is examined in a snapshot of its own."""
     findings = backend.check()
     if findings:
         return findings  # what a damaged file says of its rows means nothing
-    with backend.reading() as session:
-        for name, query in STRAYS:
-            rows = session.all(query)
-            findings += _found("stray", f"spaces in {name} that do not exist", rows)
-        for space in among:
-            locked = session.vault.locked(space.space_id)
-            if locked is not None:
-                findings.append(Finding(code="locked", message=f"not examined: {locked}", count=1))
-                continue
-            sealed = list(_sealed(session, space)) if space.encrypted else []
-            findings += sealed or _check_space(session, space)
+    findings += backend.read(Scope(tenant=tenant), _strays)
+    for space in among:
+        findings += backend.read(of_space(space), partial(_examined, space=space))
     return findings
+
+
+def _strays(session: Session) -> list[Finding]:
+    return [
+        finding
+        for name, query in STRAYS
+        for finding in _found("stray", f"spaces in {name} that do not exist", session.all(query))
+    ]
+
+
+def _examined(session: Session, space: SpaceInfo) -> list[Finding]:
+    locked = session.vault.locked(space.tenant_id, space.space_id)
+    if locked is not None:
+        return [Finding(code="locked", message=f"not examined: {locked}", count=1)]
+    sealed = list(_sealed(session, space)) if space.encrypted else []
+    return sealed or list(_check_space(session, space))
 
 
 def _sealed(session: Session, space: SpaceInfo) -> Iterator[Finding]:

@@ -158,7 +158,7 @@ def pending(
     """Items and segments numbered above `after` that lack a vector of this model, by number. Their
     revisions say of which text a vector will be (`put_vectors`)."""
     here = {"tenant": space.tenant_id, "space": space.space_id}
-    found = session.one(FIND_MODEL, name=model, dimension=dimension)
+    found = session.one(FIND_MODEL, tenant=space.tenant_id, name=model, dimension=dimension)
     numbers = session.all(
         _WANTING, model=found[0] if found else None, after=after, row_limit=limit, **here
     )
@@ -194,16 +194,17 @@ def put_vectors(
     written = {row.number: row.vector for row in rows if revisions.get(row.number) == row.revision}
     if not written:
         return 0
-    code = model_id(session, model, dimension)
+    code = model_id(session, space.tenant_id, model, dimension)
+    turn = take_turn(session, current) if own else None
+    indexed = turn.indexed if turn is not None else 0
     packed = session.pack(list(written))
     session.run(DROP_SAME, model=code, numbers=packed, **here)
     session.many(
         ADD_VECTOR,
-        [(*here.values(), number, code, vector) for number, vector in written.items()],
+        [(*here.values(), number, code, vector, indexed) for number, vector in written.items()],
         VECTOR_COLUMNS,
     )
-    if own:
-        turn = take_turn(session, current)
+    if turn is not None:
         session.run(
             EMBEDDED,
             in_tenant=turn.tenant,
@@ -228,9 +229,9 @@ def switch_model(
     current = read_space(session, space)
     if (current.model, current.dimension) == (model, dimension):
         return current
-    code = model_id(session, model, dimension)
+    code = model_id(session, space.tenant_id, model, dimension)
     if current.model is not None and current.dimension is not None:
-        former = model_id(session, current.model, current.dimension)
+        former = model_id(session, space.tenant_id, current.model, current.dimension)
         lost = session.all(COUNT_LOST, former=former, model=code, **here)[0][0]
         if lost and not allow_missing:
             raise ConfigurationError(
@@ -254,7 +255,9 @@ def read_vectors(session: Session, space: SpaceInfo, numbers: Sequence[int]) -> 
     current = read_space(session, space)
     if current.model is None:
         return {}
-    found = session.one(FIND_MODEL, name=current.model, dimension=current.dimension)
+    found = session.one(
+        FIND_MODEL, tenant=space.tenant_id, name=current.model, dimension=current.dimension
+    )
     rows = session.all(
         READ_VECTORS,
         tenant=space.tenant_id,

@@ -219,7 +219,7 @@ def vectors_of_wholes(
     now = read_space(session, space)
     if now.model is None:
         return {}
-    found = session.one(FIND_MODEL, name=now.model, dimension=now.dimension)
+    found = session.one(FIND_MODEL, tenant=space.tenant_id, name=now.model, dimension=now.dimension)
     vectors: dict[int, list[bytes]] = {}
     rows = session.all(
         VECTORS_OF_WHOLES,

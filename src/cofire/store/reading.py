@@ -257,7 +257,9 @@ COUNT_LINKS = Query(
     )
 )
 MODEL = Query(
-    lambda _: select(models.c.name, models.c.dimension).where(models.c.id == bindparam("model"))
+    lambda _: select(models.c.name, models.c.dimension).where(
+        models.c.tenant == bindparam("tenant"), models.c.id == bindparam("model")
+    )
 )
 
 
@@ -381,7 +383,7 @@ def counts(session: Session, space: SpaceInfo) -> SpaceCounts:
     kinds = session.all(COUNT_KINDS, **here)
     rows, pending = session.all(COUNT_ROWS, **here)[0]
     wholes = sum(row[1] for row in kinds)
-    model = None if model_id is None else session.one(MODEL, model=model_id)
+    model = None if model_id is None else session.one(MODEL, tenant=space.tenant_id, model=model_id)
     return SpaceCounts(
         items=wholes,
         segments=rows - wholes,

@@ -91,6 +91,12 @@ ASKED_ELSEWHERE = Query(
         )
     )
 )
+# The spaces that `ASKED_ELSEWHERE` looks into.
+PROJECTS = Query(
+    lambda _: select(spaces.c.id).where(
+        spaces.c.tenant == bindparam("tenant"), spaces.c.project != ""
+    )
+)
 COUNT_RECALLS = Query(
     lambda _: select(func.count()).where(
         recalls.c.tenant == bindparam("tenant"), recalls.c.space == bindparam("space")

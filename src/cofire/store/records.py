@@ -38,6 +38,12 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
+def tenant_number(name: str) -> int:
+    """The number of a new tenant: 63 bits of the hash of its name, so that whoever knows the name
+    need not ask for the number, and two stores agree on it."""
+    return text_hash(f"tenant\0{name}") >> 1
+
+
 def facet_hash(facet: str, value: str) -> int:
     """Hash of a facet such as ("speaker", "Ada"); 0 never occurs in practice and means none."""
     return text_hash(f"{facet}\0{value}")

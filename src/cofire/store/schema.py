@@ -4,7 +4,8 @@ Tenant and space come first in every key, so that a space is a contiguous range 
 reach beyond it. Types are portable: 64-bit integers for times (µs since 1970 UTC), numbers and
 hashes (unsigned hashes are stored as their signed twins), text, bytes; JSON is canonical text.
 There are no foreign keys: each verb keeps the tables together in one transaction, and
-`Store.check` verifies that they are.
+`Store.check` verifies that they are. Nothing is shared between tenants, not even a counter: so
+PostgreSQL keeps each table in partitions by tenant, and can enforce who sees what row by row.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+
+from cofire.store.columns import HalfVector
 
 metadata = MetaData(
     naming_convention={
@@ -52,6 +55,7 @@ def _moment(name: str) -> Column[int]:
 counters = Table(
     "counters",
     metadata,
+    _key("tenant"),
     Column("name", String(40), primary_key=True),
     _integer("value"),
     comment="The last id given out, by kind of thing; ids are never used again.",
@@ -60,17 +64,25 @@ counters = Table(
 tenants = Table(
     "tenants",
     metadata,
-    _key("id"),
-    Column("name", Text, nullable=False, unique=True),
+    Column(
+        "id",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="from the name, by records.tenant_number (older stores: counted)",
+    ),
+    Column("name", Text, nullable=False),
+    Index("ix_tenants_name", "name"),
 )
 
 models = Table(
     "models",
     metadata,
+    _key("tenant"),
     _key("id"),
     Column("name", Text, nullable=False),
     _integer("dimension"),
-    UniqueConstraint("name", "dimension"),
+    UniqueConstraint("tenant", "name", "dimension"),
     comment="Embedding models, so that each vector can name its own in a few bytes.",
 )
 
@@ -94,7 +106,13 @@ spaces = Table(
     Column("model", BigInteger, nullable=True),
     Column("settings", Text, nullable=False, server_default="{}"),
     _integer("created", "0"),
-    UniqueConstraint("id"),
+    Column(
+        "indexed",
+        SmallInteger,
+        nullable=False,
+        server_default="0",
+        comment="1: too large to be searched in memory",
+    ),
     UniqueConstraint("tenant", "identity", "user", "project"),
 )
 
@@ -181,7 +199,14 @@ vectors = Table(
     _key("space"),
     _key("number"),
     _key("model"),
-    Column("vector", LargeBinary, nullable=False, comment="float16, little-endian"),
+    Column("vector", HalfVector, nullable=False, comment="float16"),
+    Column(
+        "indexed",
+        SmallInteger,
+        nullable=False,
+        server_default="0",
+        comment="1: the space is too large to be searched in memory",
+    ),
 )
 
 accesses = Table(
@@ -360,17 +385,6 @@ event_items = Table(
     sqlite_with_rowid=False,
 )
 
-checkpoints = Table(
-    "checkpoints",
-    metadata,
-    _key("tenant"),
-    _key("space"),
-    _key("seq"),
-    Column("state", LargeBinary, nullable=False),
-    _integer("created"),
-    comment="The fold of the events up to seq, to bound replay.",
-)
-
 derived = Table(
     "derived",
     metadata,
@@ -432,6 +446,19 @@ consolidations = Table(
     Column("report", Text, nullable=False, comment="JSON: counts, durations, cost; no content"),
 )
 
+claims = Table(
+    "claims",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    Column("holder", Text, nullable=False, comment="which worker, of which process"),
+    Column("fence", BigInteger, nullable=False, comment="rises with every claim"),
+    _integer("taken"),
+    Column("expires", BigInteger, nullable=False, comment="by the database's clock"),
+    comment="Who consolidates a space at present.",
+    sqlite_with_rowid=False,
+)
+
 receipts = Table(
     "receipts",
     metadata,
@@ -443,6 +470,7 @@ receipts = Table(
     Index(
         "ix_receipts_pending",
         "scrubbed",
+        "tenant",
         sqlite_where=text("scrubbed = 0"),
         postgresql_where=text("scrubbed = 0"),
     ),
@@ -473,11 +501,11 @@ SPACE_TABLES: tuple[Table, ...] = (
     recall_items,
     events,
     event_items,
-    checkpoints,
     derived,
     sources,
     steps,
     consolidations,
+    claims,
     projections,
 )
 """Every table keyed by (tenant, space, …): what forgetting a space must empty."""

@@ -12,15 +12,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BindParameter, Column, ColumnElement, LargeBinary, Select, Table, case, func
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Integer,
+    LargeBinary,
+    Select,
+    Table,
+    case,
+    cast,
+    func,
+)
 from sqlalchemy.sql import operators, visitors
 from sqlalchemy.sql.dml import Insert, Update
 from sqlalchemy.sql.elements import BinaryExpression, Label
 from sqlalchemy.sql.functions import FunctionElement
 
+from cofire.store.columns import HalfVector
 from cofire.store.schema import (
     attributes,
-    checkpoints,
     derived,
     events,
     interactions,
@@ -34,6 +45,7 @@ from cofire.store.schema import (
 
 if TYPE_CHECKING:
     from cofire.store.sealing import SpaceKey
+    from cofire.store.session import SqlFlavour
 
 Row = tuple[Any, ...]
 
@@ -45,7 +57,6 @@ SEALED: dict[str, frozenset[str]] = {
     vectors.name: frozenset(("vector",)),
     versions.name: frozenset(("content", "title")),
     recalls.name: frozenset(("query",)),
-    checkpoints.name: frozenset(("state",)),
     derived.name: frozenset(("subject", "slot", "value", "reasons")),
     projections.name: frozenset(("data",)),
 }  # fmt: skip
@@ -79,9 +90,10 @@ def cut_text(whole: Any, part: Any, name: str) -> Label[Any]:
     """The text of a row of `part` out of its whole's `content`: cut by the database, or after it
     was opened where it is sealed."""
     content = whole.c.content
+    first, count = part.c.start + 1, part.c.end - part.c.start
     text = case(
         (part.c.parent == 0, content),
-        else_=func.substr(content, part.c.start + 1, part.c.end - part.c.start),
+        else_=func.substr(content, cast(first, Integer), cast(count, Integer)),
     ).label(name)
     _CUTS[text] = _Cut(content, part.c.parent, part.c.start, part.c.end)
     return text
@@ -95,6 +107,7 @@ class _Value:
     column: str
     text: bool
     row: tuple[Any, ...]
+    vector: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +141,29 @@ class Plan:
         return bool(self.returned or self.unmasked)
 
     def bound(
-        self, key: SpaceKey, parameters: dict[str, Any], unpack: Callable[[Any], list[Any]]
+        self, key: SpaceKey, parameters: dict[str, Any], flavour: SqlFlavour
     ) -> dict[str, Any]:
         """The parameters, sealed and masked. Lists may be packed."""
         changed = dict(parameters)
         for value in self.values:
             row = tuple(parameters[name] for name in value.row)
-            changed[value.at] = _sealed(key, value, parameters[value.at], row)
+            sealed = _sealed(key, value, parameters[value.at], row)
+            changed[value.at] = flavour.widen(sealed) if value.vector and sealed else sealed
         for name in self.hashes:
             found = parameters[name]
             if isinstance(found, str):
-                found = unpack(found)
+                found = flavour.unpack(found)
             if isinstance(found, list):
                 changed[name] = [key.mask(number) for number in found]
             elif found is not None:
                 changed[name] = key.mask(found)
         return changed
 
-    def opener(self, key: SpaceKey) -> Callable[[list[Row]], list[Row]]:
+    def opener(self, key: SpaceKey, flavour: SqlFlavour) -> Callable[[list[Row]], list[Row]]:
         """What turns rows as stored into rows as asked for."""
-        return partial(self._opened, key)
+        return partial(self._opened, key, flavour)
 
-    def _opened(self, key: SpaceKey, rows: list[Row]) -> list[Row]:
+    def _opened(self, key: SpaceKey, flavour: SqlFlavour, rows: list[Row]) -> list[Row]:
         opened: list[Row] = []
         for row in rows:
             values = list(row)
@@ -158,6 +172,8 @@ class Plan:
                 if found is None:
                     continue
                 own = tuple([row[place] for place in value.row])
+                if value.vector:
+                    found = flavour.narrow(found)
                 if value.text:
                     values[value.at] = key.open_text(found, value.column, own)
                 elif found != b"":
@@ -218,7 +234,8 @@ def _row_key(table: Table) -> list[str]:
 
 def _value(at: Any, base: Column[Any], row: Sequence[Any]) -> _Value:
     text = not isinstance(base.type, LargeBinary)
-    return _Value(at, f"{base.table.name}.{base.name}", text, tuple(row))
+    vector = isinstance(base.type, HalfVector)
+    return _Value(at, f"{base.table.name}.{base.name}", text, tuple(row), vector)
 
 
 def _plan_insert(plan: Plan, statement: Insert) -> None:

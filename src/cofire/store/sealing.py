@@ -218,9 +218,9 @@ class Vault:
         self._master = None if master is None else _aead(master)
         self._encrypt_new = encrypt_new
         self._refs: set[object] = set()
-        self.keys: dict[int, SpaceKey | _Wrapped] = {}
-        """By the space's id; empty as long as no encrypted space was met, so that whoever has none
-        pays nothing."""
+        self.keys: dict[tuple[int, int], SpaceKey | _Wrapped] = {}
+        """By the ids of tenant and space; empty as long as no encrypted space was met, so that
+        whoever has none pays nothing."""
 
     def wants(self, ref: object) -> bool:
         """Whether a space made under this name is to be encrypted: as chosen, and where one of
@@ -231,7 +231,7 @@ class Vault:
         """A key for a new space; returns what its settings must say. Raises ConfigurationError."""
         data_key, id = os.urandom(KEY_BYTES), os.urandom(8).hex()
         entry = _wrapped(self._require_master(), data_key, tenant, space, id)
-        self.keys[space] = SpaceKey(data_key, tenant, space, id)
+        self.keys[tenant, space] = SpaceKey(data_key, tenant, space, id)
         self._refs.add(ref)
         return entry
 
@@ -245,36 +245,36 @@ class Vault:
         and is no longer.
         """
         if entry is None:
-            if space in self.keys:  # nothing may be written to it in the clear
+            if (tenant, space) in self.keys:  # nothing may be written to it in the clear
                 raise StoreCorruptError(
                     f"{ref}: this space was encrypted, and its key is gone from the store (or "
                     "another process restored a backup of another store): open the memory again"
                 )
             return False
-        known = self.keys.get(space)
+        known = self.keys.get((tenant, space))
         if not isinstance(known, SpaceKey) or known.id != entry.get("id"):
-            self.keys[space] = _Wrapped(tenant, str(ref), entry)
+            self.keys[tenant, space] = _Wrapped(tenant, str(ref), entry)
         if strict:
-            self.key(space)
+            self.key(tenant, space)
         self._refs.add(ref)
         return True
 
-    def key(self, space: int) -> SpaceKey | None:
+    def key(self, tenant: int, space: int) -> SpaceKey | None:
         """The key of a space, None if it is not encrypted. Raises ConfigurationError."""
-        found = self.keys.get(space)
+        found = self.keys.get((tenant, space))
         if isinstance(found, _Wrapped):
             try:
                 data_key = self._unwrapped(found.entry, found.tenant, space)
             except ConfigurationError as exc:
                 raise ConfigurationError(f"{found.where}: {exc}") from exc
             found = SpaceKey(data_key, found.tenant, space, found.entry["id"])
-            self.keys[space] = found
+            self.keys[tenant, space] = found
         return found
 
-    def locked(self, space: int) -> str | None:
+    def locked(self, tenant: int, space: int) -> str | None:
         """Why a space's content cannot be had; None if it can."""
         try:
-            self.key(space)
+            self.key(tenant, space)
         except ConfigurationError as exc:
             return str(exc)
         return None

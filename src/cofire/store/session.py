@@ -8,20 +8,22 @@ What differs between databases is behind `Backend`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Select, Table, bindparam, update
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from cofire.store.records import Finding
+from cofire.store.columns import HalfVector
+from cofire.store.records import Finding, SpaceInfo
 from cofire.store.sealed_queries import Plan, make_plan
 from cofire.store.sealing import Vault
 from cofire.types import Progress
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 Opening = Callable[[list[Row]], list[Row]]
 
@@ -55,6 +57,18 @@ class SqlFlavour(Protocol):
         """The reverse of `pack`."""
         ...
 
+    def vector(self, data: bytes) -> Any:
+        """A vector of float16 (bytes, little-endian) as the parameter that the database takes."""
+        ...
+
+    def widen(self, sealed: bytes) -> bytes:
+        """Sealed bytes as a vector of float16, for columns that hold nothing else."""
+        ...
+
+    def narrow(self, vector: bytes) -> bytes:
+        """The reverse of `widen`."""
+        ...
+
 
 class Query:
     """A statement, built from a flavour when first used and compiled once per flavour."""
@@ -83,7 +97,7 @@ def row_change(table: Table, *columns: str) -> Query:
 class Compiled:
     """A statement as text, the names of its parameters in order, and its constants."""
 
-    __slots__ = ("constants", "names", "plan", "sql")
+    __slots__ = ("constants", "names", "plan", "sql", "vectors")
 
     def __init__(self, query: Query, flavour: SqlFlavour, *, sealed: bool = False) -> None:
         statement = query.build(flavour)
@@ -98,6 +112,12 @@ class Compiled:
         self.constants = {
             name: bound.value for name, bound in compiled.binds.items() if bound.value is not None
         }
+        self.vectors: tuple[int, ...] = tuple(
+            place
+            for place, name in enumerate(self.names)
+            if isinstance(compiled.binds[name].type, HalfVector)
+        )
+        """Which of the parameters are vectors."""
 
 
 class Session:
@@ -137,15 +157,16 @@ class Session:
         """Runs a statement; returns what opens the rows that it will give, if they are sealed."""
         prepared, opening = None, None
         if self.vault.keys:
+            tenant = parameters.get("tenant", parameters.get("in_tenant"))
             space = parameters.get("space", parameters.get("in_space"))
-            if space in self.vault.keys:
+            if tenant is not None and space is not None and (tenant, space) in self.vault.keys:
                 plan = (sealed := self._seal(query)).plan
                 if plan is not None and (plan.binds or plan.returns):
-                    key = self.vault.key(space)
+                    key = self.vault.key(tenant, space)
                     if key is not None:
                         prepared = sealed
-                        parameters = plan.bound(key, parameters, self.flavour.unpack)
-                        opening = plan.opener(key) if plan.returns else None
+                        parameters = plan.bound(key, parameters, self.flavour)
+                        opening = plan.opener(key, self.flavour) if plan.returns else None
         if prepared is None:
             prepared = self._prepare(query)
         if prepared.constants:
@@ -154,6 +175,8 @@ class Session:
         for place, value in enumerate(values):
             if type(value) is list:
                 values[place] = self.flavour.pack(value)
+        for place in prepared.vectors:
+            values[place] = self.flavour.vector(values[place])
         self.cursor.execute(prepared.sql, values)
         return opening
 
@@ -188,7 +211,15 @@ class Session:
             raise TypeError(f"columns {tuple(columns)} do not match {prepared.names}")
         if self.vault.keys and "space" in prepared.names:
             rows = self._sealed_rows(query, rows, prepared.names)
+        if prepared.vectors:
+            rows = [self._with_vectors(row, prepared.vectors) for row in rows]
         self.cursor.executemany(prepared.sql, rows)
+
+    def _with_vectors(self, row: Sequence[Any], places: tuple[int, ...]) -> Sequence[Any]:
+        values = list(row)
+        for place in places:
+            values[place] = self.flavour.vector(values[place])
+        return values
 
     def _sealed_rows(
         self, query: Query, rows: Sequence[Sequence[Any]], names: tuple[str, ...]
@@ -196,19 +227,48 @@ class Session:
         plan = self._seal(query).plan
         if plan is None or not plan.binds:
             return rows
-        at = names.index("space")
+        at, whose = names.index("space"), names.index("tenant")
         sealed: list[Sequence[Any]] = []
         for row in rows:
-            key = self.vault.key(row[at])
+            key = self.vault.key(row[whose], row[at])
             if key is None:
                 sealed.append(row)
             else:
                 values = dict(zip(names, row, strict=True))
-                sealed.append(tuple(plan.bound(key, values, self.flavour.unpack).values()))
+                sealed.append(tuple(plan.bound(key, values, self.flavour).values()))
         return sealed
 
     def pack(self, values: Sequence[int] | Sequence[str]) -> Any:
         return self.flavour.pack(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a transaction is about.
+
+    tenant: its number or its name; None: no tenant, for what belongs to none. spaces: the numbers
+    of the spaces that a writer takes for itself, in order; a reader needs none.
+    """
+
+    tenant: int | str | None = None
+    spaces: tuple[int, ...] = ()
+
+
+def of_space(space: SpaceInfo) -> Scope:
+    """The scope of what is about one space."""
+    return Scope(tenant=space.tenant_id, spaces=(space.space_id,))
+
+
+def of_spaces(among: Sequence[SpaceInfo]) -> Scope:
+    """The scope of what is about several spaces of one tenant; of none, `Scope()`. Raises
+    ValueError for spaces of several tenants: no transaction sees more than one."""
+    tenants = {space.tenant_id for space in among}
+    if not tenants:
+        return Scope()
+    if len(tenants) > 1:
+        raise ValueError(f"spaces of several tenants in one transaction: {sorted(tenants)}")
+    ids = sorted({space.space_id for space in among})
+    return Scope(tenant=tenants.pop(), spaces=tuple(ids))
 
 
 class Backend(Protocol):
@@ -216,17 +276,25 @@ class Backend(Protocol):
 
     description: str
     vault: Vault
+    shared: bool
+    """Whether the database keeps tenants apart, also from whoever asks for all of them."""
 
-    def reading(self) -> AbstractContextManager[Session]:
-        """A consistent snapshot, ended on leaving however that happens."""
+    def read(self, scope: Scope, work: Callable[[Session], T]) -> T:
+        """What `work` returns, run on a consistent snapshot, which ends with it however that
+        happens. `work` may be run more than once, as in `write`."""
         ...
 
-    def glance(self, query: Query, **parameters: Any) -> list[Row]:
+    def glance(self, scope: Scope, query: Query, **parameters: Any) -> list[Row]:
         """One statement as a transaction of its own: the cheapest possible read."""
         ...
 
-    def writing(self) -> AbstractContextManager[Session]:
-        """The only writer; commits on leaving, rolls back if leaving by an exception."""
+    def write(self, scope: Scope, work: Callable[[Session], T]) -> T:
+        """What `work` returns, run as the only writer of the scope's spaces; commits when it
+        returns, rolls back if it raises.
+
+        May run `work` more than once (a serialisation failure, a lost connection): it must not
+        change what it was given, and its effects must be in the session alone.
+        """
         ...
 
     def purge_residue(self, *, thorough: bool = False, quietly: bool = False) -> bool:
@@ -235,9 +303,9 @@ class Backend(Protocol):
         unless `quietly`."""
         ...
 
-    def drop_copies(self, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+    def drop_copies(self, tenant: int, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
         """Deletes copies of the whole store that were made without being asked for, if any of
-        these memories is in them: by space, uids (None: all). Returns whether none is left."""
+        a tenant's memories is in them: by space, uids (None: all). Returns whether none is left."""
         ...
 
     def scrub(self) -> None:
@@ -252,7 +320,7 @@ class Backend(Protocol):
         """Bytes on disk, logs included."""
         ...
 
-    def sidecar(self, space_id: int) -> Path | None:
+    def sidecar(self, tenant: int, space: int) -> Path | None:
         """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
         ...
 

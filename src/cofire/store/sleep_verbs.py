@@ -9,13 +9,12 @@ from cofire.store import archiving, deriving, ledger, planning, reading
 from cofire.store.deriving import Filed
 from cofire.store.planning import Applied, Plan
 from cofire.store.records import DerivedRow, NewDerived, SpaceInfo, StepRow
-from cofire.store.session import Backend
+from cofire.store.session import of_space
+from cofire.store.transacting import Transacting
 
 
-class SleepVerbs:
+class SleepVerbs(Transacting):
     """What `Store` can do with what was derived. Each verb is one transaction."""
-
-    _backend: Backend
 
     def apply(
         self,
@@ -28,8 +27,7 @@ class SleepVerbs:
     ) -> Applied:
         """Does what a step of consolidation wants, and notes how far it came, as one
         transaction; see `planning.apply`."""
-        with self._backend.writing() as session:
-            applied = planning.apply(session, space, plan, step, before=before, now=now)
+        applied = self._write(planning.apply, space, plan, step, before=before, now=now)
         if applied.retired:
             self._backend.purge_residue()
         return applied
@@ -44,8 +42,7 @@ class SleepVerbs:
         limit: int = 1_000,
     ) -> list[int]:
         """Numbers of memories that somebody told or changed lately; see `reading.told_since`."""
-        with self._backend.reading() as session:
-            return reading.told_since(session, space, kinds, after=after, since=since, limit=limit)
+        return self._read(reading.told_since, space, kinds, after=after, since=since, limit=limit)
 
     # Derived memories
 
@@ -53,8 +50,7 @@ class SleepVerbs:
         """Stores what was derived; see `deriving.file_derived`."""
         if not new:
             return Filed(numbers=(), revision=space.revision)
-        with self._backend.writing() as session:
-            return deriving.file_derived(session, space, new, now=now)
+        return self._write(deriving.file_derived, space, new, now=now)
 
     def set_sources(
         self,
@@ -69,79 +65,72 @@ class SleepVerbs:
         now: int,
     ) -> int:
         """Gives a derived memory other sources and a state; see `deriving.set_sources`."""
-        with self._backend.writing() as session:
-            return deriving.set_sources(
-                session,
-                space,
-                number,
-                spans,
-                state=state,
-                confidence=confidence,
-                reasons=reasons,
-                links_to=links_to,
-                now=now,
-            )
+        return self._write(
+            deriving.set_sources,
+            space,
+            number,
+            spans,
+            state=state,
+            confidence=confidence,
+            reasons=reasons,
+            links_to=links_to,
+            now=now,
+        )
 
     def derived(self, space: SpaceInfo, numbers: Sequence[int] | None = None) -> list[DerivedRow]:
         """Derived memories by number (None: all), whatever their state."""
-        with self._backend.reading() as session:
-            return deriving.read_derived(session, space, numbers)
+        return self._read(deriving.read_derived, space, numbers)
 
     def derived_about(self, space: SpaceInfo, subjects: Collection[str]) -> list[DerivedRow]:
         """The derived memories about any of these subjects, whatever their state."""
-        with self._backend.reading() as session:
-            return deriving.derived_of_subjects(session, space, subjects)
+        return self._read(deriving.derived_of_subjects, space, subjects)
 
     def closed_after(self, space: SpaceInfo, moment: int) -> tuple[int, ...]:
         """The derived memories whose end of validity was recorded after `moment` (µs)."""
         here = {"tenant": space.tenant_id, "space": space.space_id}
-        with self._backend.reading() as session:
-            rows = session.all(deriving.CLOSED_AFTER, moment=moment, **here)
+        rows = self._backend.read(
+            of_space(space),
+            lambda session: session.all(deriving.CLOSED_AFTER, moment=moment, **here),
+        )
         return tuple(row[0] for row in rows)
 
     def resting_on(self, space: SpaceInfo, numbers: Collection[int]) -> dict[int, set[int]]:
         """The derived memories that rest on any of these, each with which of them."""
         here = {"tenant": space.tenant_id, "space": space.space_id}
-        with self._backend.reading() as session:
-            return deriving.resting_on(session, here, numbers)
+        return self._backend.read(
+            of_space(space), lambda session: deriving.resting_on(session, here, numbers)
+        )
 
     # Archiving
 
     def archive(self, space: SpaceInfo, numbers: Sequence[int], *, now: int) -> list[int]:
         """Takes memories out of the active graph, reversibly; returns those it did that to."""
-        with self._backend.writing() as session:
-            return archiving.archive(session, space, numbers, now=now)
+        return self._write(archiving.archive, space, numbers, now=now)
 
     def restore_archived(self, space: SpaceInfo, numbers: Sequence[int]) -> list[int]:
         """Brings archived memories back; see `archiving.restore`."""
-        with self._backend.writing() as session:
-            return archiving.restore(session, space, numbers)
+        return self._write(archiving.restore, space, numbers)
 
     def set_importance(self, space: SpaceInfo, wanted: Sequence[tuple[int, int]]) -> int:
         """Gives memories (number, importance) another importance; returns the revision."""
-        with self._backend.writing() as session:
-            return archiving.set_importance(session, space, wanted)
+        return self._write(archiving.set_importance, space, wanted)
 
     # The ledger
 
     def steps(self, space: SpaceInfo) -> dict[str, StepRow]:
         """How far each step of consolidation has come."""
-        with self._backend.reading() as session:
-            return ledger.read_steps(session, space)
+        return self._read(ledger.read_steps, space)
 
     def put_step(self, space: SpaceInfo, step: StepRow) -> None:
         """Notes how far a step has come."""
-        with self._backend.writing() as session:
-            ledger.put_step(session, space, step)
+        self._write(ledger.put_step, space, step)
 
     def add_report(
         self, space: SpaceInfo, report: Mapping[str, Any], *, started: int, ended: int
     ) -> int:
         """Keeps the report of a consolidation; returns its number."""
-        with self._backend.writing() as session:
-            return ledger.add_report(session, space, report, started=started, ended=ended)
+        return self._write(ledger.add_report, space, report, started=started, ended=ended)
 
     def reports(self, space: SpaceInfo, limit: int = 30) -> list[dict[str, Any]]:
         """The reports of the last consolidations, newest first."""
-        with self._backend.reading() as session:
-            return ledger.reports(session, space, limit)
+        return self._read(ledger.reports, space, limit)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
-from cofire.store.records import SpaceInfo, canonical_json
+from cofire.store.records import SpaceInfo, canonical_json, tenant_number
 from cofire.store.schema import SPACE_TABLES, counters, models, spaces, tenants
 from cofire.store.sealing import SETTING, entry_of
 from cofire.store.session import Query, Row, Session
@@ -29,7 +29,7 @@ _SPACE = (
     spaces.c.created,
 )
 _FROM = spaces.join(tenants, tenants.c.id == spaces.c.tenant).outerjoin(
-    models, models.c.id == spaces.c.model
+    models, and_(models.c.tenant == spaces.c.tenant, models.c.id == spaces.c.model)
 )
 _HERE = (spaces.c.tenant == bindparam("tenant"), spaces.c.id == bindparam("space"))
 
@@ -57,7 +57,9 @@ LIST_SPACES = Query(
         .order_by(spaces.c.id)
     )
 )
-LIST_ALL_SPACES = Query(lambda _: select(*_SPACE).select_from(_FROM).order_by(spaces.c.id))
+LIST_ALL_SPACES = Query(
+    lambda _: select(*_SPACE).select_from(_FROM).order_by(spaces.c.tenant, spaces.c.id)
+)
 LIST_ENCRYPTED = Query(
     lambda _: select(*_SPACE).select_from(_FROM).where(spaces.c.settings.contains(f'"{SETTING}"'))
 )
@@ -67,7 +69,7 @@ ADD_SPACE = Query(lambda _: insert(spaces))
 COUNT_UP = Query(
     lambda _: (
         update(counters)
-        .where(counters.c.name == bindparam("counter"))
+        .where(counters.c.tenant == bindparam("in_tenant"), counters.c.name == bindparam("counter"))
         .values(value=counters.c.value + bindparam("step"))
         .returning(counters.c.value)
     )
@@ -75,7 +77,9 @@ COUNT_UP = Query(
 START_COUNT = Query(lambda _: insert(counters))
 FIND_MODEL = Query(
     lambda _: select(models.c.id).where(
-        models.c.name == bindparam("name"), models.c.dimension == bindparam("dimension")
+        models.c.tenant == bindparam("tenant"),
+        models.c.name == bindparam("name"),
+        models.c.dimension == bindparam("dimension"),
     )
 )
 ADD_MODEL = Query(lambda _: insert(models))
@@ -137,9 +141,9 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
         raise InputError(f"{ref}: a project's space has neither identity nor user")
     tenant = session.one(FIND_TENANT, name=ref.tenant)
     if tenant is None:
-        tenant = (_next(session, "tenant"),)
+        tenant = (tenant_number(ref.tenant),)
         session.run(ADD_TENANT, id=tenant[0], name=ref.tenant)
-    number = _next(session, "space")
+    number = _next(session, tenant[0], "space")
     settings: dict[str, Any] = {}
     if session.vault.wants(ref):
         settings[SETTING] = session.vault.make(tenant[0], number, ref)
@@ -156,6 +160,7 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
         model=None,
         settings=canonical_json(settings),
         created=now,
+        indexed=0,
     )
     made = find_space(session, ref)
     assert made is not None  # noqa: S101 - inserted three lines above
@@ -170,15 +175,15 @@ def remove_space(session: Session, space: SpaceInfo) -> None:
         raise missing_space(space)
 
 
-def model_id(session: Session, name: str, dimension: int) -> int:
-    """The id of an embedding model, given one if it is new."""
+def model_id(session: Session, tenant: int, name: str, dimension: int) -> int:
+    """The id of a tenant's embedding model, given one if it is new."""
     if dimension < 1 or not name:
         raise InputError(f"not an embedding model: {name!r} of dimension {dimension}")
-    row = session.one(FIND_MODEL, name=name, dimension=dimension)
+    row = session.one(FIND_MODEL, tenant=tenant, name=name, dimension=dimension)
     if row is not None:
         return int(row[0])
-    number = _next(session, "model")
-    session.run(ADD_MODEL, id=number, name=name, dimension=dimension)
+    number = _next(session, tenant, "model")
+    session.run(ADD_MODEL, tenant=tenant, id=number, name=name, dimension=dimension)
     return number
 
 
@@ -186,7 +191,7 @@ def choose_model(session: Session, space: SpaceInfo, name: str, dimension: int) 
     """Fixes the space's embedding model. Raises EmbeddingMismatchError if it has another."""
     current = read_space(session, space)
     if current.model is None:
-        chosen = model_id(session, name, dimension)
+        chosen = model_id(session, space.tenant_id, name, dimension)
         session.run(SET_MODEL, in_tenant=space.tenant_id, in_space=space.space_id, chosen=chosen)
         return read_space(session, space)
     require_model(current, name, dimension)
@@ -216,10 +221,10 @@ def set_settings(session: Session, space: SpaceInfo, settings: Mapping[str, Any]
         raise missing_space(space)
 
 
-def _next(session: Session, counter: str) -> int:
-    row = session.one(COUNT_UP, counter=counter, step=1)
+def _next(session: Session, tenant: int, counter: str) -> int:
+    row = session.one(COUNT_UP, in_tenant=tenant, counter=counter, step=1)
     if row is None:
-        session.run(START_COUNT, name=counter, value=1)
+        session.run(START_COUNT, tenant=tenant, name=counter, value=1)
         return 1
     return int(row[0])
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Select, bindparam, column, func, select
 from sqlalchemy import Text as TextType
@@ -32,7 +32,7 @@ from cofire.errors import InputError, StoreError
 from cofire.store.migrations import HEAD
 from cofire.store.records import Finding
 from cofire.store.sealing import Vault
-from cofire.store.session import Compiled, Cursor, Query, Row, Session
+from cofire.store.session import Compiled, Cursor, Query, Row, Scope, Session
 from cofire.store.sqlite_connections import Connections
 from cofire.store.sqlite_copies import drop_copies
 from cofire.store.sqlite_copying import copy_out, copy_over
@@ -41,6 +41,8 @@ from cofire.store.sqlite_errors import CORRUPT, REFUSED, primary
 from cofire.store.sqlite_places import owns
 from cofire.store.sqlite_schema import schema_differences
 from cofire.types import Progress
+
+T = TypeVar("T")
 
 
 class SQLiteFlavour:
@@ -60,9 +62,20 @@ class SQLiteFlavour:
         values: list[Any] = json.loads(packed)
         return values
 
+    def vector(self, data: bytes) -> bytes:
+        return data
+
+    def widen(self, sealed: bytes) -> bytes:
+        return sealed
+
+    def narrow(self, vector: bytes) -> bytes:
+        return vector
+
 
 class SQLiteBackend:
     """One file. `url_options` are SQLite's own URI parameters (such as `vfs`)."""
+
+    shared = False
 
     def __init__(
         self,
@@ -97,24 +110,23 @@ class SQLiteBackend:
     def close(self) -> None:
         self._connections.close()
 
-    # Transactions
+    # Transactions. A scope says nothing here: one file has one writer, whatever it writes.
 
     def _session(self, cursor: Cursor) -> Session:
         return Session(cursor, self.flavour, self._compiled, self._sealed, self.vault)
 
-    @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def read(self, scope: Scope, work: Callable[[Session], T]) -> T:
         connection = self._connections.acquire()
         try:
             cursor = connection.cursor()
             cursor.execute("BEGIN")
-            yield self._session(cursor)
+            return work(self._session(cursor))
         except REFUSED as exc:
             raise self.translate(exc) from exc
         finally:
             self._connections.release(connection)
 
-    def glance(self, query: Query, **parameters: Any) -> list[Row]:
+    def glance(self, scope: Scope, query: Query, **parameters: Any) -> list[Row]:
         connection = self._connections.acquire()
         try:
             return self._session(connection.cursor()).all(query, **parameters)
@@ -123,12 +135,11 @@ class SQLiteBackend:
         finally:
             self._connections.release(connection)
 
-    @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def write(self, scope: Scope, work: Callable[[Session], T]) -> T:
         with self._connections.alone() as connection:
             try:
                 cursor = connection.cursor()
-                yield self._session(cursor)
+                done = work(self._session(cursor))
                 cursor.execute("COMMIT")
             except REFUSED as exc:
                 raise self.translate(exc) from exc
@@ -136,14 +147,15 @@ class SQLiteBackend:
                 if connection.in_transaction:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
+        return done
 
     # Upkeep
 
     def purge_residue(self, *, thorough: bool = False, quietly: bool = False) -> bool:
         return clear_after_deletion(self._connections, thorough=thorough, quietly=quietly)
 
-    def drop_copies(self, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
-        return drop_copies(self.path, spaces)
+    def drop_copies(self, tenant: int, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+        return drop_copies(self.path, tenant, spaces)
 
     def scrub(self) -> None:
         scrub(self._connections)
@@ -175,8 +187,8 @@ class SQLiteBackend:
     def owns(self, place: Path) -> bool:
         return owns(self.path, place)
 
-    def sidecar(self, space_id: int) -> Path | None:
-        return Path(f"{self.path}-graph-{space_id}")
+    def sidecar(self, tenant: int, space: int) -> Path | None:
+        return Path(f"{self.path}-graph-{tenant:x}-{space}")
 
     def size(self) -> int:
         total = 0

@@ -16,7 +16,7 @@ _log = get_logger(__name__)
 
 _THERE = (
     "SELECT 1 FROM spaces JOIN items ON items.tenant = spaces.tenant AND items.space = spaces.id "
-    "WHERE spaces.id = ?"
+    "WHERE spaces.tenant = ? AND spaces.id = ?"
 )
 
 
@@ -25,12 +25,12 @@ def copy_before(store: Path, revision: str) -> Path:
     return store.with_name(f"{store.name}.schema-{revision}.backup")
 
 
-def drop_copies(store: Path, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
-    """Deletes the copies that hold any of these memories, by space (None: all of it), or that
+def drop_copies(store: Path, tenant: int, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+    """Deletes the copies that hold any of a tenant's memories, by space (None: all of it), or that
     cannot be read; returns whether none is left. A file that cannot be deleted is logged."""
     left = True
     for copy in _copies(store):
-        if not _holds(copy, spaces):
+        if not _holds(copy, tenant, spaces):
             continue
         try:
             copy.unlink()
@@ -53,16 +53,18 @@ def _copies(store: Path) -> list[Path]:
     ]
 
 
-def _holds(copy: Path, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
+def _holds(copy: Path, tenant: int, spaces: Mapping[int, Sequence[bytes] | None]) -> bool:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(copy))}?mode=ro", uri=True)) as connection:
             for space, uids in spaces.items():
                 if uids is None:
-                    if connection.execute(f"{_THERE} LIMIT 1", (space,)).fetchone():
+                    if connection.execute(f"{_THERE} LIMIT 1", (tenant, space)).fetchone():
                         return True
                     continue
                 for uid in uids:
-                    if connection.execute(f"{_THERE} AND items.uid = ?", (space, uid)).fetchone():
+                    if connection.execute(
+                        f"{_THERE} AND items.uid = ?", (tenant, space, uid)
+                    ).fetchone():
                         return True
     except sqlite3.Error:
         return True

@@ -273,11 +273,11 @@ REVISION_LEAP = 1_000
 def _outrun(prepared: sqlite3.Connection, live: sqlite3.Connection) -> None:
     """Gives a restored copy counters and revisions that no reader of the live store has seen."""
     prepared.execute("BEGIN IMMEDIATE")
-    for name, value in live.execute("SELECT name, value FROM counters").fetchall():
+    for counter in live.execute("SELECT tenant, name, value FROM counters").fetchall():
         prepared.execute(
-            "INSERT INTO counters (name, value) VALUES (?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
-            (name, value),
+            "INSERT INTO counters (tenant, name, value) VALUES (?, ?, ?) "
+            "ON CONFLICT (tenant, name) DO UPDATE SET value = max(value, excluded.value)",
+            counter,
         )
     rows = live.execute("SELECT tenant, id, revision, last_number FROM spaces").fetchall()
     for tenant, space, revision, last_number in rows:

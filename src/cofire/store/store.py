@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cofire.dynamics.plasticity import LinkState, Rule
+from cofire.errors import InputError
 from cofire.store import (
     checking,
     deriving,
@@ -51,7 +52,7 @@ from cofire.store.records import (
     SpaceInfo,
     VersionRow,
 )
-from cofire.store.session import Backend
+from cofire.store.session import Backend, Scope, Session, of_space, of_spaces
 from cofire.store.sleep_verbs import SleepVerbs
 from cofire.store.updating import Updated
 from cofire.types import Filters, Progress, SpaceRef
@@ -60,15 +61,17 @@ from cofire.types import Filters, Progress, SpaceRef
 class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
     """Memories in a database. Safe for use from many threads and processes at once.
 
-    Every verb is one transaction: it happens wholly or not at all, and is on disk when it
-    returns. Verbs raise NotFoundError if the space is gone, StoreBusyError if another writer
-    holds the store longer than its wait, StoreUnavailableError or StoreCorruptError for what the
-    database reports.
+    Every verb is one transaction (`record_recalls` and `check`: one for each tenant or space): it
+    happens wholly or not at all, and is on disk when it returns. Verbs raise NotFoundError if the
+    space is gone, StoreBusyError if another writer holds the store longer than its wait,
+    StoreUnavailableError or StoreCorruptError for what the database reports.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._meet_spaces()
+        self._met: set[str] = set()
+        if not backend.shared:
+            self._meet_spaces()
 
     def __repr__(self) -> str:
         return f"Store({self._backend.description!r})"
@@ -84,10 +87,9 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
     ) -> None:
         self.close()
 
-    def _meet_spaces(self) -> None:
+    def _meet_spaces(self, tenant: str | None = None) -> None:
         """Which spaces are encrypted has to be known before anything is read or written."""
-        with self._backend.reading() as session:
-            spaces.meet_encrypted(session)
+        self._backend.read(Scope(tenant=tenant), spaces.meet_encrypted)
 
     def close(self) -> None:
         """Closes every connection; closing again does nothing."""
@@ -97,39 +99,53 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def space(self, ref: SpaceRef, *, create: bool, now: int = 0) -> SpaceInfo | None:
         """The space, made at `now` if need be; None if it does not exist and `create` is false."""
-        with self._backend.reading() as session:
-            found = spaces.find_space(session, ref)
+        scope = Scope(tenant=ref.tenant)
+        if self.shared and ref.tenant not in self._met:
+            self._meet_spaces(ref.tenant)
+            self._met.add(ref.tenant)
+        found = self._backend.read(scope, lambda session: spaces.find_space(session, ref))
         if found is not None or not create:
             return found
-        with self._backend.writing() as session:
-            return spaces.make_space(session, ref, now)
+        return self._backend.write(scope, lambda session: spaces.make_space(session, ref, now))
+
+    @property
+    def shared(self) -> bool:
+        """Whether the database keeps tenants apart, also from whoever asks for all of them: then
+        a tenant has to be named, and what deleting leaves in files is its operator's to clear."""
+        return self._backend.shared
+
+    def _require_tenant(self, tenant: str | None) -> None:
+        if tenant is None and self._backend.shared:
+            raise InputError(
+                f"{self._backend.description}: tenants are kept apart here, and none is seen "
+                "without being named: name one"
+            )
 
     def spaces(self, tenant: str | None = None) -> list[SpaceInfo]:
-        """A tenant's spaces (None: every tenant's), oldest first."""
-        with self._backend.reading() as session:
-            return spaces.list_spaces(session, tenant)
+        """A tenant's spaces, oldest first; None: every tenant's. Raises InputError for that where
+        the database keeps tenants apart (`shared`)."""
+        self._require_tenant(tenant)
+        return self._backend.read(
+            Scope(tenant=tenant), lambda session: spaces.list_spaces(session, tenant)
+        )
 
     def refreshed(self, space: SpaceInfo) -> SpaceInfo:
         """The space as it is now. Raises NotFoundError."""
-        with self._backend.reading() as session:
-            return spaces.read_space(session, space)
+        return self._read(spaces.read_space, space)
 
     def set_model(self, space: SpaceInfo, model: str, dimension: int) -> SpaceInfo:
         """Fixes the embedding model of a space that has none. Raises EmbeddingMismatchError if
         it has another one."""
-        with self._backend.writing() as session:
-            return spaces.choose_model(session, space, model, dimension)
+        return self._write(spaces.choose_model, space, model, dimension)
 
     def set_settings(self, space: SpaceInfo, settings: Mapping[str, Any]) -> None:
         """Replaces the space's settings."""
-        with self._backend.writing() as session:
-            spaces.set_settings(session, space, settings)
+        self._write(spaces.set_settings, space, settings)
 
     def forget_space(self, space: SpaceInfo) -> None:
         """Deletes a space and everything in it, for good, without a receipt. Raises
         NotFoundError."""
-        with self._backend.writing() as session:
-            spaces.remove_space(session, space)
+        self._write(spaces.remove_space, space)
         self.clear_traces()
 
     # Writing
@@ -140,8 +156,7 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         """Stores memories; see `writing.append`."""
         if not items:
             return Appended(numbers=(), uids=(), created=(), revision=self.revision(space))
-        with self._backend.writing() as session:
-            return writing.append(session, space, items, link_sessions=link_sessions)
+        return self._write(writing.append, space, items, link_sessions=link_sessions)
 
     def update(
         self,
@@ -155,13 +170,11 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
     ) -> Updated:
         """Gives a memory new fields, and a new `key` if one is given, keeping its former text;
         see `updating.update_item`."""
-        with self._backend.writing() as session:
-            return updating.update_item(session, space, number, item, now=now, seen=seen, key=key)
+        return self._write(updating.update_item, space, number, item, now=now, seen=seen, key=key)
 
     def forget(self, space: SpaceInfo, numbers: Sequence[int], *, now: int = 0) -> Forgotten:
         """Deletes memories for good, at `now`, without a receipt. See `forgetting.forget`."""
-        with self._backend.writing() as session:
-            forgotten = forgetting.forget(session, space, numbers, now=now)
+        forgotten = self._write(forgetting.forget, space, numbers, now=now)
         if forgotten.memories:
             self.clear_traces()
         return forgotten
@@ -177,21 +190,21 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         now: int = 0,
     ) -> int:
         """Links two items; returns the revision. See `linking.link`."""
-        with self._backend.writing() as session:
-            return linking.link(
-                session, space, source, target, type=type, strength=strength, now=now
-            )
+        return self._write(
+            linking.link, space, source, target, type=type, strength=strength, now=now
+        )
 
     def unlink(self, space: SpaceInfo, source: int, target: int, *, now: int = 0) -> int:
         """Removes a link; returns the revision. See `linking.unlink`."""
-        with self._backend.writing() as session:
-            return linking.unlink(session, space, source, target, now=now)
+        return self._write(linking.unlink, space, source, target, now=now)
 
     # Reading
 
     def revision(self, space: SpaceInfo) -> int:
         """The space's revision now: it rises with every write. Raises NotFoundError."""
-        rows = self._backend.glance(reading.REVISION, tenant=space.tenant_id, space=space.space_id)
+        rows = self._backend.glance(
+            of_space(space), reading.REVISION, tenant=space.tenant_id, space=space.space_id
+        )
         if not rows:
             raise spaces.missing_space(space)
         revision: int = rows[0][0]
@@ -199,12 +212,12 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def changes(self, space: SpaceInfo, since: int) -> Changes:
         """What changed after revision `since` (0: everything), for the active graph."""
-        with self._backend.reading() as session:
-            return graph_changes.changes(session, space, since)
+        return self._read(graph_changes.changes, space, since)
 
     def fetch(self, space: SpaceInfo, numbers: Sequence[int]) -> list[ItemRow]:
         """The items and segments of these numbers that exist, in the order given."""
         rows = self._backend.glance(
+            self._scope(space),
             reading.BY_NUMBERS,
             tenant=space.tenant_id,
             space=space.space_id,
@@ -214,38 +227,33 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def get(self, space: SpaceInfo, item: int | bytes) -> ItemRow | None:
         """One item or segment by number or uid."""
-        with self._backend.reading() as session:
-            return reading.get(session, space, item)
+        return self._read(reading.get, space, item)
 
     def locate(self, among: Sequence[SpaceInfo], uid: bytes) -> tuple[SpaceInfo, int] | None:
-        """In which of the spaces, and as which number, a uid is stored."""
-        with self._backend.reading() as session:
-            return reading.locate(session, among, uid)
+        """In which of these spaces of one tenant, and as which number, a uid is stored."""
+        return self._backend.read(
+            of_spaces(among), lambda session: reading.locate(session, among, uid)
+        )
 
     def find_keys(self, space: SpaceInfo, keys: Sequence[str]) -> dict[str, ItemRow]:
         """The items that have one of the callers' keys, by key."""
-        with self._backend.reading() as session:
-            return reading.find_keys(session, space, keys)
+        return self._read(reading.find_keys, space, keys)
 
     def find_metadata(self, space: SpaceInfo, name: str, values: Sequence[str]) -> list[ItemRow]:
         """The items whose metadata have one of the texts `values` under `name`, by number."""
-        with self._backend.reading() as session:
-            return reading.find_metadata(session, space, name, values)
+        return self._read(reading.find_metadata, space, name, values)
 
     def history(self, space: SpaceInfo, number: int) -> list[VersionRow]:
         """An item's former texts, oldest first."""
-        with self._backend.reading() as session:
-            return reading.history(session, space, number)
+        return self._read(reading.history, space, number)
 
     def links(self, space: SpaceInfo, number: int) -> list[LinkRow]:
         """The links from and to an item."""
-        with self._backend.reading() as session:
-            return reading.links_of(session, space, number)
+        return self._read(reading.links_of, space, number)
 
     def counts(self, space: SpaceInfo) -> SpaceCounts:
         """How much there is of everything in a space."""
-        with self._backend.reading() as session:
-            return reading.counts(session, space)
+        return self._read(reading.counts, space)
 
     # Vectors
 
@@ -253,40 +261,34 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         self, space: SpaceInfo, model: str, dimension: int, *, limit: int = 256, after: int = 0
     ) -> Sequence[ItemRow]:
         """Items and segments above number `after` that lack a vector of this model."""
-        with self._backend.reading() as session:
-            return embedding.pending(session, space, model, dimension, limit=limit, after=after)
+        return self._read(embedding.pending, space, model, dimension, limit=limit, after=after)
 
     def put_vectors(
         self, space: SpaceInfo, model: str, dimension: int, rows: Sequence[NewVector]
     ) -> int:
         """Writes vectors of what has not changed since; returns how many. See
         `embedding.put_vectors`."""
-        with self._backend.writing() as session:
-            return embedding.put_vectors(session, space, model, dimension, rows)
+        return self._write(embedding.put_vectors, space, model, dimension, rows)
 
     def switch_model(
         self, space: SpaceInfo, model: str, dimension: int, *, allow_missing: bool = False
     ) -> SpaceInfo:
         """Makes another model the space's own. See `embedding.switch_model`."""
-        with self._backend.writing() as session:
-            return embedding.switch_model(
-                session, space, model, dimension, allow_missing=allow_missing
-            )
+        return self._write(
+            embedding.switch_model, space, model, dimension, allow_missing=allow_missing
+        )
 
     def vectors(self, space: SpaceInfo, numbers: Sequence[int]) -> dict[int, bytes]:
         """The vectors of those numbers that have one."""
-        with self._backend.reading() as session:
-            return embedding.read_vectors(session, space, numbers)
+        return self._read(embedding.read_vectors, space, numbers)
 
     def projection(self, space: SpaceInfo) -> tuple[int, bytes] | None:
         """The version and content of the space's fitted projection."""
-        with self._backend.reading() as session:
-            return embedding.projection(session, space)
+        return self._read(embedding.projection, space)
 
     def put_projection(self, space: SpaceInfo, version: int, data: bytes) -> None:
         """Keeps a newer fitted projection. Raises InputError if one as new is kept."""
-        with self._backend.writing() as session:
-            embedding.put_projection(session, space, version, data)
+        self._write(embedding.put_projection, space, version, data)
 
     # Use
 
@@ -298,33 +300,43 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         teach: bool = False,
     ) -> int:
         """Keeps recall records, counts the accesses and (`teach`) lets spaces learn from them whose
-        rule says so; returns how many were kept. See `recording.record_recalls` and
-        `rehearsal.rehearse`."""
-        with self._backend.writing() as session:
+        rule says so; returns how many were kept. Each tenant's are one transaction; what was kept
+        before one fails is passed over if the batch is given again. See
+        `recording.record_recalls` and `rehearsal.rehearse`."""
+        by_tenant: dict[int, list[tuple[SpaceInfo, RecallRecord]]] = {}
+        for space, record in batch:
+            by_tenant.setdefault(space.tenant_id, []).append((space, record))
+        return sum(
+            self._record_recalls(own, count_use=count_use, teach=teach)
+            for own in by_tenant.values()
+        )
+
+    def _record_recalls(
+        self, batch: Sequence[tuple[SpaceInfo, RecallRecord]], *, count_use: bool, teach: bool
+    ) -> int:
+        def work(session: Session) -> int:
             kept = recording.record_recalls(session, batch, count_use=count_use)
             if teach:
                 rehearsal.rehearse(session, kept)
             return len(kept)
 
+        return self._backend.write(of_spaces([space for space, _ in batch]), work)
+
     def record_access(self, space: SpaceInfo, numbers: Sequence[int], time: int) -> None:
         """Counts one access of each memory."""
-        with self._backend.writing() as session:
-            recording.record_access(session, space, numbers, time)
+        self._write(recording.record_access, space, numbers, time)
 
     def recall_record(self, space: SpaceInfo, uid: bytes) -> RecallRecord | None:
         """One recall record."""
-        with self._backend.reading() as session:
-            return recording.recall_record(session, space, uid)
+        return self._read(recording.recall_record, space, uid)
 
     def purge_recalls(self, space: SpaceInfo, before: int) -> int:
         """Deletes recall records made before `before`, by the clock; returns how many."""
-        with self._backend.writing() as session:
-            return recording.purge_recalls(session, space, before)
+        return self._write(recording.purge_recalls, space, before)
 
     def append_events(self, space: SpaceInfo, events: Sequence[EventRecord]) -> int:
         """Appends to the learning log; returns the last sequence number."""
-        with self._backend.writing() as session:
-            return recording.append_events(session, space, events)
+        return self._write(recording.append_events, space, events)
 
     # Learning
 
@@ -339,18 +351,15 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         now: int,
     ) -> Learned:
         """Appends a piece of evidence and moves the links it speaks of; see `learning.learn`."""
-        with self._backend.writing() as session:
-            return learning.learn(session, space, event, rule, trusted=trusted, cue=cue, now=now)
+        return self._write(learning.learn, space, event, rule, trusted=trusted, cue=cue, now=now)
 
     def rule(self, space: SpaceInfo) -> Rule:
         """The rule that a space learns by. Raises NotFoundError, ConfigurationError."""
-        with self._backend.reading() as session:
-            return rules.read_rule(session, space)
+        return self._read(rules.read_rule, space)
 
     def adopt_rule(self, space: SpaceInfo, settings: Mapping[str, Any]) -> bool:
         """Learns by the rule that an imported space's settings name; see `rules.adopt_rule`."""
-        with self._backend.writing() as session:
-            return rules.adopt_rule(session, space, settings)
+        return self._write(rules.adopt_rule, space, settings)
 
     def fold(
         self,
@@ -361,26 +370,22 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         rule: Rule | None = None,
     ) -> dict[tuple[int, int], LinkState]:
         """The strengths that the log alone says; see `looking_back.fold`."""
-        with self._backend.reading() as session:
-            return looking_back.fold(
-                session, space, up_to_time=up_to_time, up_to_seq=up_to_seq, rule=rule
-            )
+        return self._read(
+            looking_back.fold, space, up_to_time=up_to_time, up_to_seq=up_to_seq, rule=rule
+        )
 
     def replay(self, space: SpaceInfo, rule: Rule | None = None) -> int:
         """Makes every learned link what the log says; returns how many were not. See
         `looking_back.replay`."""
-        with self._backend.writing() as session:
-            return looking_back.replay(session, space, rule)
+        return self._write(looking_back.replay, space, rule)
 
     def why(self, space: SpaceInfo, one: int, other: int) -> Sequence[Movement]:
         """The events that moved the link of two memories, oldest first; see `looking_back.why`."""
-        with self._backend.reading() as session:
-            return looking_back.why(session, space, one, other)
+        return self._read(looking_back.why, space, one, other)
 
     def proposals(self, space: SpaceInfo, least: int = 3) -> Sequence[Proposal]:
         """The pairs that may contradict each other; see `looking_back.proposals`."""
-        with self._backend.reading() as session:
-            return looking_back.proposals(session, space, least)
+        return self._read(looking_back.proposals, space, least)
 
     # Export and import
 
@@ -428,24 +433,23 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def put_derived(self, space: SpaceInfo, rows: Sequence[DerivedFields]) -> int:
         """Says of imported items how they were made; see `deriving.put_derived`."""
-        with self._backend.writing() as session:
-            return deriving.put_derived(session, space, rows)
+        return self._write(deriving.put_derived, space, rows)
 
     def amend(self, space: SpaceInfo, amendments: Sequence[Amendment]) -> None:
         """Gives imported items their use counts, versions and former texts."""
-        with self._backend.writing() as session:
-            transfer.amend(session, space, amendments)
+        self._write(transfer.amend, space, amendments)
 
     def put_links(self, space: SpaceInfo, rows: Sequence[LinkRow]) -> int:
         """Writes links with all they carry; returns the revision. See `transfer.put_links`."""
-        with self._backend.writing() as session:
-            return transfer.put_links(session, space, rows)
+        return self._write(transfer.put_links, space, rows)
 
     # Upkeep
 
-    def check(self) -> Sequence[Finding]:
-        """Everything that does not agree with everything else; empty if all is well."""
-        return checking.check(self._backend, self.spaces())
+    def check(self, tenant: str | None = None) -> Sequence[Finding]:
+        """Everything of a tenant's that does not agree with everything else; empty if all is well.
+        None: of every tenant's. Raises InputError for that where the database keeps tenants apart
+        (`shared`)."""
+        return checking.check(self._backend, self.spaces(tenant), tenant)
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> None:
         """Writes a consistent copy to `target` while others read and write; it appears whole or
@@ -458,14 +462,17 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         processes see. Raises NotFoundError, FormatError, SchemaVersionError."""
         self._backend.restore(Path(source), progress)
         self._backend.vault.clear()
+        self._met.clear()
         self._meet_spaces()
 
-    def rotate_key(self, master_key: bytes) -> int:
-        """Wraps the keys of all encrypted spaces by another master key, as one transaction, and
-        uses that from then on; returns how many there are. Their content stays as it is. Raises
-        ConfigurationError (and changes nothing) if one of them is under a third key."""
-        with self._backend.writing() as session:
-            done = spaces.rewrap(session, master_key)
+    def rotate_key(self, master_key: bytes, tenant: str | None = None) -> int:
+        """Wraps the keys of a tenant's encrypted spaces (None: of every tenant's) by another master
+        key, as one transaction, and uses that from then on; returns how many there are. Their
+        content stays as it is. Raises ConfigurationError (and changes nothing) if one of them is
+        under a third key, InputError for None where the database keeps tenants apart."""
+        self._require_tenant(tenant)
+        scope = Scope(tenant=tenant)
+        done = self._backend.write(scope, lambda session: spaces.rewrap(session, master_key))
         self._backend.vault.use(master_key)
         self._backend.purge_residue()  # nobody should find the former wrapping in the log
         return done
@@ -483,7 +490,7 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
 
     def sidecar(self, space: SpaceInfo) -> Path | None:
         """Where a rebuildable file of a space's active graph may lie; None if nowhere."""
-        return self._backend.sidecar(space.space_id)
+        return self._backend.sidecar(space.tenant_id, space.space_id)
 
     def owns(self, place: Path) -> bool:
         """Whether a file is part of the store, so that nothing else may be written there."""
@@ -504,10 +511,11 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
         archived: bool = False,
         with_derived: bool = True,
     ) -> list[ListedRow]:
-        """A page of whole items by (time, uid); the next begins `after` the last one's. See
-        `listing.list_items`."""
-        with self._backend.reading() as session:
-            return listing.list_items(
+        """A page of whole items of spaces of one tenant, by (time, uid); the next begins `after`
+        the last one's. See `listing.list_items`."""
+        return self._backend.read(
+            of_spaces(among),
+            lambda session: listing.list_items(
                 session,
                 among,
                 filters or Filters(),
@@ -516,4 +524,5 @@ class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
                 newest_first=newest_first,
                 archived=archived,
                 with_derived=with_derived,
-            )
+            ),
+        )

@@ -26,7 +26,7 @@ from cofire.store.records import (
 )
 from cofire.store.rows import LINK_COLUMNS, VERSION_COLUMNS, item_from_row, quota_text
 from cofire.store.schema import items, links, recalls, versions
-from cofire.store.session import Backend, Query, Row, Session
+from cofire.store.session import Backend, Query, Row, Session, of_space
 from cofire.store.strengths import LINK_KEY, REMOVE_LINK
 from cofire.store.updating import ADD_VERSION
 from cofire.store.writing import ADD_LINK, take_turn
@@ -111,12 +111,17 @@ AMEND = Query(
 )
 
 
-def _pages(backend: Backend, read: Callable[[Session, T | None], list[T]]) -> Iterator[T]:
+def _pages(
+    backend: Backend, space: SpaceInfo, read: Callable[[Session, T | None], list[T]]
+) -> Iterator[T]:
     """Rows, a page to a transaction: a slow consumer must not hold a snapshot open."""
+
+    def page_after(former: T | None) -> list[T]:
+        return backend.read(of_space(space), lambda session: read(session, former))
+
     last: T | None = None
     while True:
-        with backend.reading() as session:
-            page = read(session, last)
+        page = page_after(last)
         yield from page
         if len(page) < PAGE:
             return
@@ -125,7 +130,9 @@ def _pages(backend: Backend, read: Callable[[Session, T | None], list[T]]) -> It
 
 def last_number(backend: Backend, space: SpaceInfo) -> int:
     """The highest number in use: where an export that begins now will end."""
-    rows = backend.glance(LAST_NUMBER, tenant=space.tenant_id, space=space.space_id)
+    rows = backend.glance(
+        of_space(space), LAST_NUMBER, tenant=space.tenant_id, space=space.space_id
+    )
     number: int = rows[0][0]
     return number
 
@@ -145,7 +152,7 @@ def iterate_items(
         )
         return [item_from_row(row) for row in rows]
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def iterate_links(backend: Backend, space: SpaceInfo, *, last: int) -> Iterator[LinkRow]:
@@ -161,7 +168,7 @@ def iterate_links(backend: Backend, space: SpaceInfo, *, last: int) -> Iterator[
         )
         return [link_row(row) for row in rows]
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def iterate_versions(backend: Backend, space: SpaceInfo, *, last: int) -> Iterator[VersionRow]:
@@ -177,7 +184,7 @@ def iterate_versions(backend: Backend, space: SpaceInfo, *, last: int) -> Iterat
         )
         return [VersionRow._make(row) for row in rows]
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def iterate_recalls(backend: Backend, space: SpaceInfo) -> Iterator[RecallRecord]:
@@ -191,7 +198,7 @@ def iterate_recalls(backend: Backend, space: SpaceInfo) -> Iterator[RecallRecord
         )
         return [recall_from_row(session, space, row) for row in rows]
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def iterate_events(backend: Backend, space: SpaceInfo) -> Iterator[EventRecord]:
@@ -205,7 +212,7 @@ def iterate_events(backend: Backend, space: SpaceInfo) -> Iterator[EventRecord]:
         )
         return [event_from_row(row) for row in rows]
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def iterate_derived(backend: Backend, space: SpaceInfo, *, last: int) -> Iterator[DerivedFields]:
@@ -215,7 +222,7 @@ def iterate_derived(backend: Backend, space: SpaceInfo, *, last: int) -> Iterato
         after = former.number if former else 0
         return derived_page(session, here, after=after, last=last, limit=PAGE)
 
-    return _pages(backend, read)
+    return _pages(backend, space, read)
 
 
 def amend(session: Session, space: SpaceInfo, amendments: Sequence[Amendment]) -> None:

@@ -50,7 +50,13 @@ BUMP = Query(
             revision=spaces.c.revision + 1,
             last_number=spaces.c.last_number + bindparam("wanted"),
         )
-        .returning(spaces.c.revision, spaces.c.last_number, spaces.c.model, spaces.c.settings)
+        .returning(
+            spaces.c.revision,
+            spaces.c.last_number,
+            spaces.c.model,
+            spaces.c.settings,
+            spaces.c.indexed,
+        )
     )
 )
 RETURN_NUMBERS = Query(
@@ -61,7 +67,9 @@ RETURN_NUMBERS = Query(
     )
 )
 MODEL_NAME = Query(
-    lambda _: select(models.c.name, models.c.dimension).where(models.c.id == bindparam("model"))
+    lambda _: select(models.c.name, models.c.dimension).where(
+        models.c.tenant == bindparam("tenant"), models.c.id == bindparam("model")
+    )
 )
 FIND_KEYS = Query(
     lambda flavour: select(items.c.key, items.c.number, items.c.uid, items.c.content).where(
@@ -121,6 +129,7 @@ class Turn:
     first: int  # the first number reserved
     model: int | None
     dimension: int | None
+    indexed: int = 0  # 1: the space is too large to be searched in memory
 
 
 def take_turn(session: Session, space: SpaceInfo, numbers: int = 0) -> Turn:
@@ -129,19 +138,20 @@ def take_turn(session: Session, space: SpaceInfo, numbers: int = 0) -> Turn:
     row = session.one(BUMP, in_tenant=space.tenant_id, in_space=space.space_id, wanted=numbers)
     if row is None:
         raise missing_space(space)
-    revision, last, model, settings = row
+    revision, last, model, settings, indexed = row
     # Another process may have restored a backup whose space of this number has another key.
     entry = entry_of(settings)
     session.vault.admit(space.tenant_id, space.space_id, entry, space.ref, strict=True)
     dimension = None
     if model is not None:
-        name, dimension = session.all(MODEL_NAME, model=model)[0]
+        name, dimension = session.all(MODEL_NAME, tenant=space.tenant_id, model=model)[0]
         if space.model is not None and (space.model, space.dimension) != (name, dimension):
             raise EmbeddingMismatchError(
                 f"{space.ref}: the space was re-embedded with {name} ({dimension} dimensions) "
                 "meanwhile; open the memory again with that model"
             )
-    return Turn(space.tenant_id, space.space_id, revision, last - numbers + 1, model, dimension)
+    first = last - numbers + 1
+    return Turn(space.tenant_id, space.space_id, revision, first, model, dimension, indexed)
 
 
 @dataclass(slots=True)
@@ -271,7 +281,7 @@ def vector_row(turn: Turn, number: int, vector: bytes) -> Row:
             f"a vector of {len(vector)} bytes does not fit the space's dimension of "
             f"{turn.dimension} (2 bytes each)"
         )
-    return (turn.tenant, turn.space, number, turn.model, vector)
+    return (turn.tenant, turn.space, number, turn.model, vector, turn.indexed)
 
 
 def temporal_link(turn: Turn, source: int, target: int, created: int) -> Row:

@@ -102,7 +102,7 @@ class AppendingTests(StoreFixtures):
 
     @pytest.mark.parametrize(
         "text",
-        ["", " ", "\x00", "a\x00b", "'; DROP TABLE items; --", "%_\\", "\U0001f600", "e\u0301",
+        ["", " ", "'; DROP TABLE items; --", "%_\\", "\U0001f600", "e\u0301",
          "\ufeff\r\n\t", "字" * 5_000, "x" * 1_000_000],
         ids=lambda text: f"{text[:8]!r}-{len(text)}",
     )  # fmt: skip

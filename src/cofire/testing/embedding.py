@@ -108,7 +108,7 @@ class VectorTests(StoreFixtures):
         again = made(left, dict.fromkeys(left, vector))
         assert store.put_vectors(space, model, dimension, again) == 3
         assert pending(store, space, model, dimension) == {}
-        assert list(store.check()) == []
+        assert list(store.check("default")) == []
 
     def test_only_a_newer_projection_is_kept(self, store: Store, space: SpaceInfo) -> None:
         assert store.projection(space) is None

@@ -11,6 +11,8 @@ from cofire.store.records import SpaceInfo
 from cofire.testing.samples import make_space
 
 Opener = Callable[[], Store]
+TENANTS = ("default", "other", "t1", "t2")
+"""Every tenant that a test has."""
 
 
 class StoreFixtures:
@@ -25,7 +27,8 @@ class StoreFixtures:
     def store(self, opener: Opener) -> Iterator[Store]:
         with opener() as store:
             yield store
-            assert list(store.check()) == []
+            for tenant in TENANTS:
+                assert list(store.check(tenant)) == []
 
     @pytest.fixture
     def space(self, store: Store) -> SpaceInfo:

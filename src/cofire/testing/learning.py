@@ -329,7 +329,7 @@ class LearningTests(StoreFixtures):
         store.set_settings(learner, {"learning_rule": "of tomorrow", "other": 1})
         with pytest.raises(ConfigurationError, match="of tomorrow"):
             learn(store, learner, 1, 2)
-        assert [finding.code for finding in store.check()] == ["strengths"]
+        assert [finding.code for finding in store.check("default")] == ["strengths"]
         assert store.forget(learner, [2]).memories == 1
         store.replay(learner, COFIRE_RULE)
         assert store.refreshed(learner).settings == {"learning_rule": "cofire", "other": 1}
@@ -541,7 +541,7 @@ class LearningTests(StoreFixtures):
         (link, _) = learned(store, learner)
         store.put_links(learner, [link._replace(strength=0.9)])
         store.put_links(learner, [link._replace(source=5, target=6)])
-        (finding,) = store.check()
+        (finding,) = store.check("default")
         assert (finding.code, finding.count) == ("strengths", 2)
         assert finding.examples == ("1 to 2", "5 to 6")
         before = store.revision(learner)

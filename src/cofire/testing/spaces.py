@@ -36,10 +36,15 @@ class SpaceTests(StoreFixtures):
             SpaceRef(identity="A"),
         ]
         made = [store.space(ref, create=True) for ref in refs]
-        assert len({space.space_id for space in made if space}) == len(refs)
-        assert {space.ref for space in store.spaces()} == set(refs)
+        assert len({(space.tenant_id, space.space_id) for space in made if space}) == len(refs)
+        assert {space.ref for space in store.spaces("default")} == {*refs[:4], *refs[5:]}
         assert {space.ref for space in store.spaces("other")} == {refs[4]}
         assert store.spaces("nobody") == []
+        if store.shared:
+            with pytest.raises(InputError, match="name one"):
+                store.spaces()
+        else:
+            assert {space.ref for space in store.spaces()} == set(refs)
 
     @pytest.mark.parametrize(
         "ref", [SpaceRef(), SpaceRef(user="u"), SpaceRef(project="p", identity="a")]

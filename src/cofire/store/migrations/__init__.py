@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-REVISIONS: tuple[str, ...] = ("0001", "0002", "0003")
+REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004")
 """Every revision, oldest first. Listed so that opening a current store need not load Alembic."""
 HEAD = REVISIONS[-1]
 
@@ -25,10 +25,11 @@ def configuration() -> Config:
     return config
 
 
-def upgrade(connection: Connection) -> None:
-    """Brings the schema to `HEAD` within the connection's transaction."""
+def upgrade(connection: Connection, *, partitions: int = 16) -> None:
+    """Brings the schema to `HEAD` within the connection's transaction. `partitions`: how many each
+    table has that PostgreSQL makes now."""
     from alembic import command
 
     config = configuration()
-    config.attributes["connection"] = connection
+    config.attributes.update(connection=connection, partitions=partitions)
     command.upgrade(config, "head")

@@ -4,11 +4,13 @@ from alembic import context
 
 from cofire.store.schema import metadata
 
+connection = context.config.attributes["connection"]
 context.configure(
-    connection=context.config.attributes["connection"],
+    connection=connection,
     target_metadata=metadata,
     transactional_ddl=True,
     render_as_batch=True,
+    version_table_schema="cofire" if connection.dialect.name == "postgresql" else None,
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -13,6 +13,8 @@ depends_on = None
 
 
 def upgrade() -> None:
+    if op.get_bind().dialect.name != "sqlite":
+        return  # on PostgreSQL, revision 0004 is the first
     op.create_table(
         "accesses",
         sa.Column("tenant", sa.BigInteger(), autoincrement=False, nullable=False),

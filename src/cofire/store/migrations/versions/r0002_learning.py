@@ -17,6 +17,8 @@ PAGE = 1_000
 
 
 def upgrade() -> None:
+    if op.get_bind().dialect.name != "sqlite":
+        return  # on PostgreSQL, revision 0004 is the first
     op.add_column(
         "links", sa.Column("rejections", sa.BigInteger(), server_default="0", nullable=False)
     )

@@ -22,6 +22,8 @@ def _integer(name: str, default: str | None = None) -> sa.Column[int]:
 
 
 def upgrade() -> None:
+    if op.get_bind().dialect.name != "sqlite":
+        return  # on PostgreSQL, revision 0004 is the first
     op.create_table(
         "derived",
         _key("tenant"),

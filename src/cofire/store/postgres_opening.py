@@ -1,0 +1,167 @@
+"""Opening a PostgreSQL store: is the role fit for it, is the schema ours and current?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from cofire.errors import ConfigurationError, NotFoundError, SchemaVersionError
+from cofire.store.migrations import HEAD, REVISIONS
+from cofire.store.postgres import PostgresBackend
+from cofire.store.postgres_connections import Connections
+from cofire.store.postgres_errors import translated
+
+LEAST_VERSION = 150_000  # views that run with the rights of whoever asks (security_invoker)
+
+_DATABASE = """
+SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+    to_regclass('cofire.alembic_version') IS NOT NULL
+"""
+_ROLES = """
+SELECT bool_or(r.rolsuper), bool_or(r.rolbypassrls)
+FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'MEMBER')
+"""
+_OWNED = """
+SELECT c.relname FROM pg_class c
+WHERE c.relnamespace = 'cofire'::regnamespace AND pg_has_role(current_user, c.relowner, 'MEMBER')
+ORDER BY c.relname LIMIT 1
+"""
+_TABLES = """
+SELECT c.relname, c.relispartition, c.relrowsecurity AND c.relforcerowsecurity,
+    coalesce(array_agg(p.polname || ' ' || p.polcmd::text || ' ' || p.polpermissive || ' '
+        || coalesce(pg_get_expr(p.polqual, p.polrelid), '') || ' '
+        || coalesce(pg_get_expr(p.polwithcheck, p.polrelid), ''))
+        FILTER (WHERE p.oid IS NOT NULL), '{}'),
+    EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal),
+    has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE')
+FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
+WHERE c.relnamespace = 'cofire'::regnamespace AND c.relkind IN ('r', 'p')
+GROUP BY c.oid, c.relname, c.relispartition, c.relrowsecurity, c.relforcerowsecurity
+ORDER BY c.relname
+"""
+_OWN = "(NULLIF(current_setting('cofire.tenant'::text, true), ''::text))::bigint"
+
+
+def open_database(
+    url: str,
+    *,
+    busy_timeout: float,
+    statement_timeout: float = 300.0,
+    durability: str,
+    connections: int = 8,
+) -> PostgresBackend:
+    """A back end on a database whose schema is current, as a role that row-level security holds.
+
+    Raises NotFoundError (no Cofire schema in it), SchemaVersionError (an older or newer one),
+    ConfigurationError (the role may see past the tenants, or the database is not as Cofire made
+    it), StoreUnavailableError.
+    """
+    made = Connections(url, wait=busy_timeout, most=connections)
+    try:
+        connection = made.connect()
+        try:
+            _require_current(connection, made.description)
+            _require_fit_role(connection, made.description)
+            found = problems(connection)
+        finally:
+            connection.close()
+    except psycopg.Error as exc:
+        raise translated(exc, made.description, busy_timeout) from exc
+    if found:
+        raise ConfigurationError(
+            f"{made.description}: tenants would not be kept apart: {'; '.join(found[:3])}. Have "
+            "the owner of the tables run `cofire db upgrade` and `cofire db check`"
+        )
+    return PostgresBackend(
+        made,
+        busy_timeout=busy_timeout,
+        statement_timeout=statement_timeout,
+        durability=durability,
+    )
+
+
+def _require_current(connection: psycopg.Connection[Any], where: str) -> None:
+    version, encoding, made = connection.execute(_DATABASE).fetchall()[0]
+    if version < LEAST_VERSION:
+        raise ConfigurationError(
+            f"{where}: this is PostgreSQL {version // 10_000}; Cofire needs "
+            f"{LEAST_VERSION // 10_000} or newer"
+        )
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"{where}: this database's encoding is {encoding}; make one with ENCODING 'UTF8'"
+        )
+    revision = schema_revision(connection) if made else None
+    if revision is None:
+        raise NotFoundError(
+            f"{where}: no Cofire store in this database yet; have the role that is to own it run "
+            "`cofire db upgrade`"
+        )
+    if revision not in REVISIONS:
+        raise SchemaVersionError(
+            f"{where}: this store has schema {revision}, and this version of Cofire knows them up "
+            f"to {HEAD}. Upgrade Cofire (`pip install --upgrade cofire`)"
+        )
+    if revision != HEAD:
+        raise SchemaVersionError(
+            f"{where}: this store has schema {revision}, and this version of Cofire needs {HEAD}; "
+            "have its owner run `cofire db upgrade`"
+        )
+
+
+def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
+    """The schema revision that a database says it has. Raises psycopg.Error."""
+    rows = connection.execute("SELECT version_num FROM cofire.alembic_version").fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def _require_fit_role(connection: psycopg.Connection[Any], where: str) -> None:
+    super_, bypasses = connection.execute(_ROLES).fetchall()[0]
+    role = connection.info.user
+    advice = (
+        "Open the store with a role of its own that is granted only what it needs: `cofire db "
+        "upgrade OWNER_URL --app-role ROLE`"
+    )
+    if super_:
+        raise ConfigurationError(
+            f"{where}: the role {role} is (or may become) a superuser, whom row-level security "
+            f"does not hold. {advice}"
+        )
+    if bypasses:
+        raise ConfigurationError(
+            f"{where}: the role {role} may bypass row-level security (BYPASSRLS). {advice}"
+        )
+    owned = connection.execute(_OWNED).fetchall()
+    if owned:
+        raise ConfigurationError(
+            f"{where}: the role {role} owns the table {owned[0][0]} (or may act as who does), and "
+            f"could switch its row-level security off. {advice}"
+        )
+
+
+def problems(connection: psycopg.Connection[Any]) -> list[str]:
+    """What keeps the database from holding tenants apart, or from working; [] if nothing."""
+    from cofire.store.schema import metadata
+
+    found: list[str] = []
+    seen = set()
+    for name, part, forced, policies, triggers, granted in connection.execute(_TABLES).fetchall():
+        if name == "alembic_version":
+            continue
+        if not forced:
+            found.append(f"row-level security of {name} is not on and forced")
+        if triggers:
+            found.append(f"{name} has a trigger, which is not ours")
+        if part:
+            if policies:
+                found.append(f"the part {name} can be read past its table")
+            continue
+        seen.add(name)
+        key = "id" if name == "tenants" else "tenant"
+        rule = f"({key} = {_OWN})"
+        if sorted(policies) != [f"own_tenant * true {rule} {rule}"]:
+            found.append(f"the policies of {name} are not ours")
+        if not granted:
+            found.append(f"this role may not read and write {name}")
+    return found + [f"the table {name} is missing" for name in sorted(set(metadata.tables) - seen)]

@@ -1,0 +1,104 @@
+"""Making and upgrading the schema of a PostgreSQL store, as the role that owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+from psycopg import sql
+
+from cofire.errors import ConfigurationError, SchemaVersionError
+from cofire.store.migrations import HEAD, REVISIONS
+from cofire.store.postgres_connections import describe, parse_url
+from cofire.store.postgres_errors import translated
+
+PARTITIONS = 16
+"""How many parts a table has: enough that indexes stay small and VACUUM can work side by side."""
+
+
+def upgrade(
+    url: str, *, app_roles: Sequence[str] = (), partitions: int = PARTITIONS
+) -> tuple[str | None, str]:
+    """Brings the schema to the present revision as one transaction, and grants `app_roles` what
+    the library needs; returns the revision before (None: there was none) and after.
+
+    `url` is of the role that owns (or will own) the schema. `partitions` counts for a new one
+    only. Raises StoreUnavailableError, SchemaVersionError (made by a newer Cofire),
+    ConfigurationError.
+    """
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import NullPool
+
+    from cofire.store import migrations
+
+    where = describe(url)
+    conninfo, _ = parse_url(url)
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(conninfo), poolclass=NullPool
+    )
+    try:
+        with engine.begin() as connection:
+            # One upgrade at a time, however many are started together.
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('cofire upgrade'))")
+            connection.exec_driver_sql("SET LOCAL search_path = cofire, public")
+            raw = connection.connection.driver_connection
+            assert isinstance(raw, psycopg.Connection)  # noqa: S101 - the engine is psycopg's
+            before = _revision(raw)
+            if before is not None and before not in REVISIONS:
+                raise SchemaVersionError(
+                    f"{where}: this store has schema {before}, and this version of Cofire knows "
+                    f"them up to {HEAD}. Upgrade Cofire (`pip install --upgrade cofire`)"
+                )
+            if before != HEAD:
+                _require_vector(raw, where)
+                connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS cofire")
+                migrations.upgrade(connection, partitions=partitions)
+            for role in app_roles:
+                grant(raw, role)
+    except DBAPIError as exc:
+        cause = exc.orig if isinstance(exc.orig, Exception) else exc
+        raise translated(cause, where, 0) from exc
+    except psycopg.Error as exc:
+        raise translated(exc, where, 0) from exc
+    finally:
+        engine.dispose()
+    return before, HEAD
+
+
+def _revision(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
+    made = connection.execute("SELECT to_regclass('cofire.alembic_version')").fetchall()[0][0]
+    if made is None:
+        return None
+    rows = connection.execute("SELECT version_num FROM cofire.alembic_version").fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def _require_vector(connection: psycopg.Connection[tuple[object, ...]], where: str) -> None:
+    rows = connection.execute("SELECT to_regtype('public.halfvec') IS NOT NULL").fetchall()
+    if not rows[0][0]:
+        raise ConfigurationError(
+            f"{where}: this database has no pgvector 0.7 or newer; have an administrator run "
+            "CREATE EXTENSION vector in it"
+        )
+
+
+def grant(connection: psycopg.Connection[tuple[object, ...]], role: str) -> None:
+    """Lets a role use the store: rows of the tables, by way of their policies, and the views."""
+    name = sql.Identifier(role)
+    for statement in (
+        "GRANT USAGE ON SCHEMA cofire TO {}",
+        "GRANT SELECT ON cofire.alembic_version TO {}",
+    ):
+        connection.execute(sql.SQL(statement).format(name))
+    rows = connection.execute(
+        "SELECT relname, relkind::text FROM pg_class WHERE relnamespace = 'cofire'::regnamespace "
+        "AND relkind IN ('p', 'v')"
+    ).fetchall()
+    for table, kind in rows:
+        what = "SELECT, INSERT, UPDATE, DELETE" if kind == "p" else "SELECT"
+        connection.execute(
+            sql.SQL("GRANT {} ON cofire.{} TO {}").format(
+                sql.SQL(what), sql.Identifier(str(table)), name
+            )
+        )
