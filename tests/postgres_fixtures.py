@@ -27,7 +27,7 @@ def require_postgres() -> None:
     """Skip the test where there is no PostgreSQL; in CI that is a failure."""
     if programs() is not None and importlib.util.find_spec("psycopg") is not None:
         return
-    missing = f"no PostgreSQL: pip install 'psycopg[binary,pool]' {WHEEL}"
+    missing = f"no PostgreSQL: pip install 'psycopg[binary]' {WHEEL}"
     if os.environ.get("CI"):
         pytest.fail(missing)  # there nothing is left out silently
     pytest.skip(missing)

@@ -15,6 +15,7 @@
     └── StoreError                         the back end refused
         ├── StoreUnavailableError          it cannot be opened, or is read-only
         ├── StoreBusyError                 another writer held it longer than the stated wait
+        │   └── ClaimLostError             another worker took over what this one worked on
         ├── StoreCorruptError              its content contradicts itself
         └── SchemaVersionError             it was made by another version of Cofire
 
@@ -112,6 +113,19 @@ class StoreUnavailableError(StoreError):
 
 class StoreBusyError(StoreError):
     """Another writer held the store for longer than the stated wait."""
+
+
+class ClaimLostError(StoreBusyError):
+    """Another worker took over the space that this one was consolidating; it must stop.
+
+    `holder`: which worker claimed it last. `until`: when that claim expires, µs by the database's
+    clock; 0 if it was released.
+    """
+
+    def __init__(self, message: str, *, holder: str = "", until: int = 0) -> None:
+        super().__init__(message)
+        self.holder = holder
+        self.until = until
 
 
 class StoreCorruptError(StoreError):

@@ -43,6 +43,7 @@ class SleepVerbs:
         it, nothing is lost and nothing is done twice. `told` hears of each step when it is done.
         `now` replaces the clock. The reports are kept in the store (`reports`), without content.
         A step that fails (`SleepReport.failed`) keeps no other from running and goes on next time.
+        A space that another worker is consolidating is left to it (`SleepReport.claimed_by`).
 
         `generator` is a language model ("openai:MODEL", "none", or an object of your own; default:
         what the settings say, which is none): with one, facts, traits, persona, procedures and

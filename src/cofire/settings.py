@@ -112,6 +112,13 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="Price of a million tokens received.",
     )
+    claim_seconds: float = Field(
+        default=60.0,
+        ge=0.1,
+        le=86_400,
+        allow_inf_nan=False,
+        description="Seconds after which another worker takes over from one that was killed.",
+    )
     graph_cache_mb: int = Field(
         default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
     )

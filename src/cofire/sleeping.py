@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from cofire import views
 from cofire.consolidation.budgets import Budget
 from cofire.consolidation.cycle import run
+from cofire.consolidation.holding import holding, new_holder
 from cofire.consolidation.night import Night, SleepRule
 from cofire.consolidation.steps import STEPS
-from cofire.errors import ConfigurationError, InputError
+from cofire.errors import ClaimLostError, ConfigurationError, InputError
 from cofire.models import Generator, make_generator
 from cofire.models.verifying import VerifiedGenerator
 from cofire.retrieval.semantic import read_records
 from cofire.retrieval.synapse import prior
+from cofire.store.claims import Held
 from cofire.store.records import NewItem, SpaceInfo
 from cofire.types import (
     Kind,
@@ -85,10 +87,11 @@ def consolidate(
             "a limit on cost needs prices: set COFIRE_GENERATOR_INPUT_PRICE and "
             "COFIRE_GENERATOR_OUTPUT_PRICE, or limit calls or tokens"
         )
+    holder = new_holder()
     try:
         return tuple(
             workings.spaces.lasting(lambda space=space: _consolidate(  # type: ignore[misc]
-                workings, space,
+                workings, space, holder,
                 only=only, rule=rule, generator=model, budget=budget, now=now, told=told,
             ))
             for space in workings.spaces.all()
@@ -105,6 +108,7 @@ def _priced(settings: Settings) -> bool:
 def _consolidate(
     workings: Workings,
     space: SpaceInfo,
+    holder: str,
     *,
     only: Collection[str],
     rule: SleepRule,
@@ -113,32 +117,60 @@ def _consolidate(
     now: datetime,
     told: Told | None,
 ) -> SleepReport:
+    """One space, if nobody else has claimed it."""
     started = perf_counter()
+    claim = workings.store.claim(space, holder, workings.settings.claim_seconds)
+    if isinstance(claim, Held):
+        return _left_to(claim, space, now, started)
     begun = to_micros(datetime.now(UTC))
-    space = workings.spaces.with_model(workings.store.refreshed(space))
-    night = Night(
-        store=workings.store,
-        space=space,
-        now=to_micros(now),
-        graph=lambda: workings.recaller.graph(space),
-        make=lambda messages: made(workings, messages, now),
-        rule=rule,
-        generator=generator,
-        budget=budget,
-        prior=prior,
-        wall=begun,
-    )
-    steps = run(night, STEPS, only=only, told=told)
-    report = SleepReport(
-        space=space.ref, started=now, seconds=perf_counter() - started, steps=steps
-    )
-    workings.store.add_report(
-        space,
-        {"now": to_micros(now), "steps": [asdict(step) for step in steps]},
-        started=begun,
-        ended=to_micros(datetime.now(UTC)),
-    )
+    with holding(workings.store, space, claim):
+        space = workings.spaces.with_model(workings.store.refreshed(space))
+        night = Night(
+            store=workings.store,
+            space=space,
+            now=to_micros(now),
+            graph=lambda: workings.recaller.graph(space),
+            make=lambda messages: made(workings, messages, now),
+            rule=rule,
+            generator=generator,
+            budget=budget,
+            prior=prior,
+            wall=begun,
+            claim=claim,
+        )
+        steps = run(night, STEPS, only=only, told=told)
+        report = SleepReport(
+            space=space.ref, started=now, seconds=perf_counter() - started, steps=steps
+        )
+        try:
+            workings.store.add_report(
+                space,
+                {"now": to_micros(now), "steps": [asdict(step) for step in steps]},
+                started=begun,
+                ended=to_micros(datetime.now(UTC)),
+                claim=claim,
+            )
+        except ClaimLostError as exc:
+            return _left_to(Held(holder=exc.holder, until=exc.until), space, now, started, steps)
     return report
+
+
+def _left_to(
+    other: Held,
+    space: SpaceInfo,
+    now: datetime,
+    started: float,
+    steps: tuple[StepReport, ...] = (),
+) -> SleepReport:
+    """The report of a space that another worker has claimed, or (`until` 0) had."""
+    return SleepReport(
+        space=space.ref,
+        started=now,
+        seconds=perf_counter() - started,
+        steps=steps,
+        claimed_by=other.holder or "another worker",
+        claimed_until=from_micros(other.until) if other.until else None,
+    )
 
 
 def reports(workings: Workings, limit: int) -> tuple[SleepReport, ...]:

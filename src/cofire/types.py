@@ -694,12 +694,19 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepReport:
-    """What one consolidation did in one space, step by step."""
+    """What one consolidation did in one space, step by step.
+
+    `claimed_by` names the worker that has claimed the space (machine, process and a random part):
+    it is consolidating it, so this one did nothing, or stopped after `steps` when the other took
+    over. `claimed_until`: when the claim expires unless it is renewed; None if it was released.
+    """
 
     space: SpaceRef
     started: datetime
     seconds: float
     steps: tuple[StepReport, ...]
+    claimed_by: str | None = None
+    claimed_until: datetime | None = None
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -708,7 +715,9 @@ class SleepReport:
 
     @property
     def status(self) -> str:
-        """ "done", or "partial" if a step failed."""
+        """ "done", "partial" if a step failed, "claimed" if it was left to another worker."""
+        if self.claimed_by is not None:
+            return "claimed"
         return "partial" if self.failed else "done"
 
     @property

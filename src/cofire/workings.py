@@ -136,7 +136,7 @@ def open_workings(
     store = open_store(
         where, create=create, busy_timeout=settings.write_wait, durability=settings.durability,
         statement_timeout=settings.statement_timeout, pool_size=settings.pool_size,
-        master_key=_master_key(settings),
+        master_key=master_key(settings),
         encrypt_new=settings.encrypt_new_spaces if encrypt is None else encrypt,
     )  # fmt: skip
     with ExitStack() as opened:
@@ -184,7 +184,7 @@ def _chosen_settings(settings: Settings | None, embedder: Embedder | str | None)
     return settings if name is None else with_embedder(settings, name)
 
 
-def _master_key(settings: Settings) -> bytes | None:
+def master_key(settings: Settings) -> bytes | None:
     """The key in the settings, or in the file that they name. Raises ConfigurationError."""
     key, file = settings.encryption_key, settings.encryption_key_file
     if key is not None and file is not None:

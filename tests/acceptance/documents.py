@@ -5,7 +5,8 @@ A document is run from top to bottom in one empty folder with one Python namespa
     python               is executed; a fence `output` right after it is what it prints
     console, sh          are command lines ("$ " before each in a console); what stands below a
                          command is its output, and `$ echo $?` shows an exit code other than 0
-    sql                  is run, read only, against the store that the document made
+    sql                  is run, read only, against the store that COFIRE_STORE names, on
+                         PostgreSQL as a superuser
     json, jsonl, toml    must be what they say; any fence with `file=NAME` is written to that file
     text                 is only read
 
@@ -78,11 +79,13 @@ def blocks(path: Path) -> Iterator[Block]:
 
 @dataclass(slots=True)
 class Session:
-    """A document being run in `folder`; `replaced` are texts that stand for others here."""
+    """A document being run in `folder`; `replaced` are texts that stand for others here, `reader`
+    is the URL for reading a PostgreSQL store."""
 
     folder: Path
     monkeypatch: pytest.MonkeyPatch
     replaced: dict[str, str] = field(default_factory=dict)
+    reader: str = ""
     namespace: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
     printed: str = ""
     ran: int = 0
@@ -180,8 +183,7 @@ class Session:
         return done.returncode
 
     def sql(self, block: Block) -> None:
-        store = self.folder / os.environ["COFIRE_STORE"]
-        connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+        connection = self._reading(os.environ["COFIRE_STORE"])
         try:
             rows = [
                 "|".join("" if value is None else str(value) for value in row)
@@ -193,6 +195,16 @@ class Session:
             connection.close()
         self.printed = "\n".join(rows)
         self.ran += 1
+
+    def _reading(self, store: str) -> Any:
+        """A connection to the store that changes nothing."""
+        if not store.startswith("postgresql://"):
+            return sqlite3.connect(f"file:{self.folder / store}?mode=ro", uri=True)
+        import psycopg
+
+        connection = psycopg.connect(self.reader)
+        connection.read_only = True
+        return connection
 
     def read(self, block: Block) -> None:
         """Nothing to run: it only has to be what it says it is."""

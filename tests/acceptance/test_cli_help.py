@@ -19,7 +19,7 @@ SCRIPT = runpy.run_path(str(SOURCES.parent / "scripts" / "make_cli_reference.py"
 HEAVY = {
     "numpy", "sqlalchemy", "alembic", "pydantic", "pydantic_settings", "onnxruntime", "tokenizers",
     "dateparser", "Stemmer", "openai", "rich", "structlog", "matplotlib",
-    "cryptography",
+    "cryptography", "psycopg",
 }  # fmt: skip
 EVERY = list(SCRIPT["commands"]())
 PATHS = [context.command_path for _, context in EVERY]
@@ -31,8 +31,9 @@ def test_all_commands_are_there() -> None:
         "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay", "learn-by",
         "consolidate", "reports", "records", "quarantine", "shapes", "archive", "unarchive", "list",
         "show", "history", "stats", "update", "forget", "receipts", "export", "backup", "restore",
-        "reembed", "scrub", "rotate-key", "doctor", "evaluate locomo", "evaluate verifier",
-        "plot learning", "plot strengths", "plot graph", "plot trace",
+        "reembed", "scrub", "rotate-key", "doctor", "db upgrade", "db check", "db distribute",
+        "db copy", "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths",
+        "plot graph", "plot trace",
     ]  # fmt: skip
 
 

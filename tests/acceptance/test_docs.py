@@ -29,6 +29,7 @@ from cofire.retrieval.features import TERMS
 from cofire.retrieval.profiles import MECHANISMS, PROFILES
 from cofire.settings import Settings
 from cofire.store.schema import metadata
+from postgres_server import APPLICATION, OWNER
 
 DOCS = ROOT / "docs"
 GENERATED = {DOCS / "reference" / "cli.md"}
@@ -36,6 +37,8 @@ GENERATED = {DOCS / "reference" / "cli.md"}
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 ENDPOINT = "http://localhost:8080/v1"
 """The address that documents use for an embedding server; one answers there in these tests."""
+DATABASE = "db.example.org/cofire"
+"""The PostgreSQL database that documents use; one is made where they do."""
 HOSTS = {
     "localhost:8080", "localhost:11434", "api.openai.com", "example.org", "huggingface.co",
     "keepachangelog.com", "semver.org", "arxiv.org", "github.com", "www.apache.org",
@@ -133,13 +136,25 @@ def small_locomo() -> list[Mapping[str, Any]]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in GENERATED], ids=named)
 def test_everything_shown_happens(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    endpoint: str,
+    request: pytest.FixtureRequest,
 ) -> None:
-    chosen = re.search(r"<!-- tested with: (\S+) -->", page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    chosen = re.search(r"<!-- tested with: (\S+) -->", text)
     clean_environment(tmp_path, chosen[1] if chosen else "hashing:256", monkeypatch)
     (tmp_path / "locomo10.json").write_text(json.dumps(small_locomo()), encoding="utf-8")
     (tmp_path / "corrections.json").write_text(json.dumps(CORRECTIONS), encoding="utf-8")
     session = Session(folder=tmp_path, monkeypatch=monkeypatch, replaced={ENDPOINT: endpoint})
+    if f"@{DATABASE}" in text:
+        # Where it does not matter, the tables are there already: making them takes seconds.
+        makes = ": made with schema" in text
+        database = request.getfixturevalue("postgres_database" if makes else "postgres_store")
+        session.reader = database.admin_url
+        for role, url in ((OWNER, database.owner_url), (APPLICATION, database.app_url)):
+            session.replaced[f"postgresql://{role}@{DATABASE}"] = url
     session.run(page)
     shows = {"python", "console", "sh", "sql"}
     expected = any(block.language in shows for block in blocks(page))

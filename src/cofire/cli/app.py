@@ -11,6 +11,7 @@ import cofire
 from cofire.cli import (
     browsing,
     changing,
+    database,
     deleting,
     demo,
     diagnosing,
@@ -29,7 +30,8 @@ from cofire.cli.options import COMMON, common_of
 ABOUT = """Long-term memory for LLM agents.
 
 Remembers what was said, and recalls what bears on a question: by meaning, by words, and over the
-links between memories. Everything stays in one SQLite file on this machine."""
+links between memories. Everything stays in one SQLite file on this machine, or in a PostgreSQL
+database of yours."""
 
 EXAMPLES = (
     "cofire demo",
@@ -63,7 +65,7 @@ def build() -> typer.Typer:
     _take_common_options(app)
     groups = (
         demo, remembering, recalling, sessions, learning, sleeping, browsing, changing, deleting,
-        moving, diagnosing, evaluating, plotting,
+        moving, database, diagnosing, evaluating, plotting,
     )  # fmt: skip
     for group in groups:
         group.register(app)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import typer
 
 from cofire.cli.commands import command
 from cofire.cli.options import Common
 from cofire.cli.output import many, print_json, say
+
+if TYPE_CHECKING:
+    from cofire.cli.examination import Section
 
 
 def register(app: typer.Typer) -> None:
@@ -27,9 +33,13 @@ def doctor(common: Common) -> int:
     """
     from cofire.cli.examination import examine
 
-    sections = examine(common)
+    return tell(examine(common), as_json=common.json)
+
+
+def tell(sections: Sequence[Section], *, as_json: bool) -> int:
+    """Print facts and problems; returns the exit code."""
     problems = [problem for section in sections for problem in section.problems]
-    if common.json:
+    if as_json:
         print_json({"ok": not problems, "sections": sections})
         return 1 if problems else 0
     for section in sections:

@@ -80,6 +80,14 @@ def locomo(
         bool,
         typer.Option("--slept", help="Consolidate every memory first, without a language model."),
     ] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Measure on this PostgreSQL store, in tenants that are emptied afterwards. "
+            "Default: SQLite files.",
+        ),
+    ] = None,
     ablations: Annotated[
         bool,
         typer.Option("--ablations/--no-ablations", help="Also switch every mechanism off in turn."),
@@ -150,6 +158,7 @@ def locomo(
             ablations=ablations,
             cross_validate=cross_validate,
             slept=slept,
+            database=database,
             embedder=common.embedder,
             progress=stage,
         )

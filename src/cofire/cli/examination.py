@@ -27,9 +27,12 @@ from cofire.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cofire.cli.options import Common
     from cofire.memory import Memory
     from cofire.settings import Settings
+    from cofire.store.records import Finding
 
 LIBRARIES = ("numpy", "sqlalchemy", "pydantic", "onnxruntime", "tokenizers", "typer")
 OLDEST_PYTHON = (3, 11)
@@ -60,6 +63,17 @@ class Section:
         """Note a problem."""
         self.problems.append(Problem(what=what, mend=mend))
 
+    def report(self, findings: Sequence[Finding]) -> None:
+        """Note what a store's check found; "integrity" if it found nothing."""
+        for finding in findings:
+            examples = f", for example {', '.join(finding.examples)}" if finding.examples else ""
+            self.wrong(
+                f"{finding.message} ({finding.count:,}{examples})",
+                _MEND.get(finding.code, _MEND_ANY),
+            )
+        if not findings:
+            self.facts["integrity"] = "rows, links, postings, vectors and graphs agree"
+
 
 def examine(common: Common) -> list[Section]:
     """Every section, in the order of what depends on what."""
@@ -74,10 +88,10 @@ def examine(common: Common) -> list[Section]:
         chosen.wrong(str(exc), "set it to one of these values, or remove it")
         return sections
     _describe(chosen, settings)
-    sections.append(_file(settings))
+    sections.append(describe_file(settings))
     sections.append(_model(settings, common))
     if _is_there(settings):
-        sections.append(_integrity(settings, common))
+        sections.append(examine_memories(settings, common))
     return sections
 
 
@@ -112,9 +126,18 @@ def _describe(section: Section, settings: Settings) -> None:
     shown = {"store", "embedder"} | settings.model_fields_set
     for name in type(settings).model_fields:
         if name in shown:
-            section.facts[name] = str(getattr(settings, name))
+            section.facts[name] = _shown(name, settings)
     if len(section.facts["store"]) > 0 and "store" not in settings.model_fields_set:
         section.facts["store"] += " (default)"
+
+
+def _shown(name: str, settings: Settings) -> str:
+    """A setting as it may be shown: a URL may have a password in it."""
+    from cofire.store import is_postgres
+    from cofire.store.urls import describe
+
+    text = str(getattr(settings, name))
+    return describe(text) if name == "store" and is_postgres(text) else text
 
 
 def _path(settings: Settings) -> Path | None:
@@ -130,11 +153,12 @@ def _is_there(settings: Settings) -> bool:
     return path is None or path.exists()
 
 
-def _file(settings: Settings) -> Section:
+def describe_file(settings: Settings) -> Section:
+    """The store's file, as the file system has it."""
     section = Section(name="File")
     path = _path(settings)
     if path is None:
-        section.facts["url"] = settings.store
+        section.facts["url"] = _shown("store", settings)
         return section
     section.facts["path"] = str(path)
     if not path.exists():
@@ -202,7 +226,8 @@ def _model(settings: Settings, common: Common) -> Section:
     return section
 
 
-def _integrity(settings: Settings, common: Common) -> Section:
+def examine_memories(settings: Settings, common: Common) -> Section:
+    """Whether what is in the spaces that the options choose agrees."""
     from cofire.memory import Memory
 
     section = Section(name="Memories")
@@ -218,7 +243,7 @@ def _integrity(settings: Settings, common: Common) -> Section:
             settings=settings,
         ) as memory:
             _count(section, memory)
-            _check(section, memory)
+            section.report(memory.check())
             _compare_model(section, settings, common)
     except CofireError as exc:
         section.wrong(str(exc), _mend_store(exc))
@@ -234,18 +259,6 @@ def _count(section: Section, memory: Memory) -> None:
     if pending:
         waiting = many(pending, "memory waits", "memories wait")
         section.facts["pending"] = f"{waiting} for a vector; `cofire reembed` makes them"
-
-
-def _check(section: Section, memory: Memory) -> None:
-    findings = memory.check()
-    for finding in findings:
-        examples = f", for example {', '.join(finding.examples)}" if finding.examples else ""
-        section.wrong(
-            f"{finding.message} ({finding.count:,}{examples})",
-            _MEND.get(finding.code, _MEND_ANY),
-        )
-    if not findings:
-        section.facts["integrity"] = "rows, links, postings, vectors and graphs agree"
 
 
 _MEND_ANY = (

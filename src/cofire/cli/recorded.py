@@ -113,10 +113,23 @@ def tell_step(step: StepReport, *, indent: int = 0) -> None:
 
 def summed_up(report: SleepReport) -> str:
     """ "default/default: done in 1.2 s, 3 model calls, 1,200 tokens" """
+    if report.claimed_by is not None:
+        return f"{report.space}: {_left(report)}"
     calls = many(report.calls, "model call")
     model = f", {calls}, {report.tokens:,} tokens" if report.calls else ""
     cost = f", cost {report.cost:.4f}" if report.cost else ""
     return f"{report.space}: {report.status} in {report.seconds:.1f} s{model}{cost}"
+
+
+def _left(report: SleepReport) -> str:
+    """Why a space was left to another worker."""
+    until = report.claimed_until
+    claim = (
+        "" if until is None else f", whose claim lasts until {until:%H:%M:%S} UTC if not renewed"
+    )
+    if report.steps:
+        return f"taken over after {report.seconds:.1f} s by {report.claimed_by}{claim}"
+    return f"skipped; it is being consolidated by {report.claimed_by}{claim}"
 
 
 def print_sleep(report: SleepReport) -> None:

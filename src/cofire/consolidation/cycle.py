@@ -10,10 +10,12 @@ from typing import Any
 
 from cofire.consolidation.budgets import Spent
 from cofire.consolidation.night import DAY_US, Night, Step
-from cofire.errors import CofireError, NotFoundError
+from cofire.errors import ClaimLostError, CofireError, NotFoundError
 from cofire.store.planning import Applied, OutdatedPlanError, Plan
 from cofire.store.records import StepRow
 from cofire.types import StepReport
+
+TAKEN_OVER = "another worker took the space over"
 
 
 def run(
@@ -24,7 +26,8 @@ def run(
     told: Callable[[StepReport], None] | None = None,
 ) -> tuple[StepReport, ...]:
     """Runs the steps in their order (`only`: those of these names) and tells of each when it is
-    done. A step that fails does not keep the others from running; a space that is gone does."""
+    done. A step that fails does not keep the others from running; a space that is gone, or that
+    another worker took over, does."""
     done: list[StepReport] = []
     for step in steps:
         if only and step.name not in only:
@@ -33,6 +36,8 @@ def run(
         done.append(report)
         if told is not None:
             told(report)
+        if report.skipped == TAKEN_OVER:
+            break
     return tuple(done)
 
 
@@ -49,6 +54,8 @@ def _run_step(night: Night, step: Step) -> StepReport:
         _work(night, step, row, period, counts)
     except OutdatedPlanError:
         skipped = "another process is running it"
+    except ClaimLostError:
+        skipped = TAKEN_OVER
     except NotFoundError:
         raise
     except CofireError as exc:
@@ -94,7 +101,7 @@ def _work(night: Night, step: Step, row: StepRow, period: int | None, counts: Co
             time = night.now if work.seen is None else work.seen
             following = work.row._replace(name=step.name, period=noted, time=time)
             applied = night.store.apply(
-                night.space, work.plan, following, before=row, now=night.now
+                night.space, work.plan, following, before=row, claim=night.claim, now=night.now
             )
             row = following
             over = work.last
@@ -107,7 +114,7 @@ def _work(night: Night, step: Step, row: StepRow, period: int | None, counts: Co
         working.close()
     if period is not None and not over:  # there was nothing to do, which counts as done
         done = row._replace(period=period, time=night.now)
-        night.store.apply(night.space, Plan(), done, before=row, now=night.now)
+        night.store.apply(night.space, Plan(), done, before=row, claim=night.claim, now=night.now)
 
 
 def _counted(applied: Applied) -> dict[str, int]:

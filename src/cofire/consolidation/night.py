@@ -12,6 +12,7 @@ from cofire.errors import InputError
 from cofire.graph.active import ActiveGraph
 from cofire.models.generator import Generator
 from cofire.store import Store
+from cofire.store.claims import Claim
 from cofire.store.planning import Applied, Plan
 from cofire.store.records import NewItem, SpaceInfo, StepRow
 from cofire.types import Message
@@ -101,7 +102,7 @@ class Night:
     generator: a language model, or None: rules alone. budget: what it may take; counted over all
     spaces of one consolidation. prior: makes what a profile keeps with a graph before any question
     needs it, and returns of how many nodes; None: nothing. wall: µs by the clock on the wall
-    (0: nobody looks at it).
+    (0: nobody looks at it). claim: under which all is written; None: under none.
     """
 
     store: Store
@@ -114,6 +115,7 @@ class Night:
     budget: Budget = field(default_factory=Budget)
     prior: Callable[[ActiveGraph], int] | None = None
     wall: int = 0
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -48,15 +49,23 @@ def remembered(
     told: Progress,
     *,
     slept: bool = False,
+    database: str | None = None,
 ) -> Iterator[list[Bench]]:
     """A memory per conversation, for as long as the context lasts; `slept`: consolidated
-    once, as a whole and without a language model."""
+    once, as a whole and without a language model. `database`: the URL of a PostgreSQL store, in
+    which each is a tenant of its own and empty afterwards; None: SQLite files."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cofire-")))
+        run = secrets.token_hex(4)
         benches = []
         for index, conversation in enumerate(conversations):
-            workings = opened(folder / f"{index}.db", embedder)
+            if database is None:
+                workings = opened(folder / f"{index}.db", embedder)
+            else:
+                workings = opened(database, embedder, tenant=f"evaluation {run} {index}")
             memory = stack.enter_context(Memory(workings))
+            if database is not None:
+                stack.callback(_leave, workings)
             bench = _bench(conversation, memory, workings)
             if slept:
                 memory.consolidate(generator="none", now=bench.now)
@@ -65,15 +74,27 @@ def remembered(
         yield benches
 
 
-def opened(path: Path, embedder: Embedder | str | None, trusted: Sequence[str] = ()) -> Workings:
+def _leave(workings: Workings) -> None:
+    """Leaves nothing in a database that others use, too."""
+    workings.log.flush()
+    workings.store.forget_space(workings.spaces.own)
+
+
+def opened(
+    where: Path | str,
+    embedder: Embedder | str | None,
+    trusted: Sequence[str] = (),
+    *,
+    tenant: str = "default",
+) -> Workings:
     """The workings of a store that may be lost: nothing waits for the disk."""
     from cofire.settings import load_settings
 
     name = embedder if isinstance(embedder, str) else None
     settings = load_settings(embedder=name).model_copy(update={"durability": "normal"})
     workings = open_workings(
-        path, IDENTITY, None, (),
-        tenant="default", create=True, vectors=True, redact=None, settings=settings,
+        where, IDENTITY, None, (),
+        tenant=tenant, create=True, vectors=True, redact=None, settings=settings,
         embedder=None if isinstance(embedder, str) else embedder, trusted=trusted,
     )  # fmt: skip
     workings.log.teaching = False  # what is learned is what an arm teaches

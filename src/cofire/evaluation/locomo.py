@@ -76,6 +76,7 @@ def evaluate_locomo(
     ablations: bool = True,
     cross_validate: bool = False,
     slept: bool = False,
+    database: str | None = None,
     embedder: Embedder | str | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> Result:
@@ -83,8 +84,9 @@ def evaluate_locomo(
 
     `ablations` adds the first profile with each mechanism switched off in turn;
     `cross_validate` adds it with every tunable constant chosen without the conversation that is
-    scored. `slept`: every memory was consolidated, without a language model. `progress` makes a
-    reporter for a named stage.
+    scored. `slept`: every memory was consolidated, without a language model. `database`: the
+    URL of a PostgreSQL store to measure on (None: SQLite), of which nothing is left. `progress`
+    makes a reporter for a named stage.
 
     Raises NotFoundError, FormatError, InputError (a profile that does not exist, no question).
     """
@@ -94,7 +96,7 @@ def evaluate_locomo(
     result = Result(source=str(path), corrected=corrections is not None, ks=wanted, report=report)
     stage = progress or (lambda _: lambda done, total: None)
     told_of = stage("remembering")
-    with remembered(conversations, embedder, told_of, slept=slept) as benches:
+    with remembered(conversations, embedder, told_of, slept=slept, database=database) as benches:
         result.questions = sum(len(bench.questions) for bench in benches)
         every = sum(len(conversation.questions) for conversation in conversations)
         result.left_out = every - result.questions

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -12,8 +14,9 @@ from cofire.store.sealing import Vault
 from cofire.store.session import Backend
 from cofire.store.store import Store
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "Upgraded", "open_store", "upgrade_store"]
 
+NEEDS_POSTGRES = 'PostgreSQL needs the extra "postgres": pip install "cofire[postgres]"'
 _POSTGRES = ("postgresql://", "postgres://")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -81,6 +84,63 @@ def open_store(
         raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgraded:
+    """What bringing a store's schema up to date did: its revision before (None: there was no
+    store) and after, and the copy made first, which only files get."""
+
+    where: str
+    before: str | None
+    after: str
+    copy: Path | None = None
+
+
+def upgrade_store(
+    url_or_path: str | Path,
+    *,
+    app_roles: Sequence[str] = (),
+    partitions: int | None = None,
+    busy_timeout: float = 30.0,
+) -> Upgraded:
+    """Brings a store's schema up to date: a file's as opening does, a PostgreSQL database's as the
+    role that owns (or will own) it.
+
+    `app_roles` are granted what the library needs; `partitions` is how many parts the tables of a
+    new store get. Raises NotFoundError, what `open_store` raises, and InputError for options that a
+    file has no use for.
+    """
+    from cofire.store.migrations import HEAD
+
+    if is_postgres(url_or_path):
+        return _upgrade_postgres(str(url_or_path), app_roles, partitions)
+    if app_roles or partitions is not None:
+        raise InputError(f"{url_or_path}: a file has no roles and no partitions")
+    path, options = _sqlite_path(url_or_path)
+    from cofire.store.sqlite_files import upgrade_file
+
+    before, copy = upgrade_file(path, busy_timeout=busy_timeout, url_options=options)
+    return Upgraded(where=str(path), before=before, after=HEAD, copy=copy)
+
+
+def _upgrade_postgres(url: str, app_roles: Sequence[str], partitions: int | None) -> Upgraded:
+    try:
+        from cofire.store.postgres_schema import PARTITIONS, upgrade
+    except ImportError as exc:
+        raise MissingExtraError(NEEDS_POSTGRES) from exc
+    from cofire.store.urls import describe
+
+    before, after = upgrade(url, app_roles=app_roles, partitions=partitions or PARTITIONS)
+    return Upgraded(where=describe(url), before=before, after=after)
+
+
+def schema_of(url_or_path: str | Path) -> str | None:
+    """The schema revision of a file as it is; opening would change it. Raises what that does."""
+    from cofire.store.sqlite_files import revision_of_file
+
+    path, options = _sqlite_path(url_or_path)
+    return revision_of_file(path, url_options=options)
+
+
 def is_postgres(url_or_path: str | Path) -> bool:
     """Whether a store is named that is in a PostgreSQL database."""
     return isinstance(url_or_path, str) and url_or_path.lower().startswith(_POSTGRES)
@@ -90,9 +150,7 @@ def _open_postgres(url: str, **options: Any) -> Backend:
     try:
         from cofire.store.postgres_opening import open_database
     except ImportError as exc:
-        raise MissingExtraError(
-            'PostgreSQL needs the extra "postgres": pip install "cofire[postgres]"'
-        ) from exc
+        raise MissingExtraError(NEEDS_POSTGRES) from exc
     return open_database(url, **options)
 
 

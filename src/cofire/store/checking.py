@@ -40,6 +40,7 @@ from cofire.store.schema import (
 from cofire.store.sealed_queries import SEALED
 from cofire.store.session import Backend, Query, Scope, Session, of_space
 from cofire.store.settling import differences
+from cofire.store.spaces import COPYING
 from cofire.types import LinkType
 
 PAGE = 2_000
@@ -286,7 +287,11 @@ BLOBS = Query(
 VECTORS = Query(
     lambda _: (
         select(vectors.c.number, vectors.c.vector, models.c.dimension)
-        .select_from(vectors.outerjoin(models, models.c.id == vectors.c.model))
+        .select_from(
+            vectors.outerjoin(
+                models, and_(models.c.tenant == vectors.c.tenant, models.c.id == vectors.c.model)
+            )
+        )
         .where(_here(vectors), vectors.c.number > bindparam("after"))
         .order_by(vectors.c.number)
         .limit(bindparam("row_limit"))
@@ -334,6 +339,9 @@ def _examined(session: Session, space: SpaceInfo) -> list[Finding]:
     locked = session.vault.locked(space.tenant_id, space.space_id)
     if locked is not None:
         return [Finding(code="locked", message=f"not examined: {locked}", count=1)]
+    if COPYING in space.settings:
+        message = f"{space.ref}: not examined: it is not copied whole; see `cofire db copy`"
+        return [Finding(code="copying", message=message, count=1)]
     sealed = list(_sealed(session, space)) if space.encrypted else []
     return sealed or list(_check_space(session, space))
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from sqlalchemy import (
     FromClause,
     Table,
+    and_,
     bindparam,
     delete,
     exists,
@@ -67,7 +68,14 @@ def _among(flavour: SqlFlavour, table: Table, column: str, name: str) -> FromCla
     As a join, because SQLite would rather scan an index of the whole space for an IN.
     """
     wanted = flavour.members(name).subquery()
-    return wanted.join(table, table.c[column] == wanted.c.value)
+    return wanted.join(
+        table,
+        and_(
+            table.c.tenant == bindparam("tenant"),
+            table.c.space == bindparam("space"),
+            table.c[column] == wanted.c.value,
+        ),
+    )
 
 
 # The wanted numbers, or the wholes of wanted segments; then their segments.

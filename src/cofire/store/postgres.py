@@ -14,17 +14,31 @@ space has one writer at a time, as in SQLite; readers see a snapshot and never w
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import psycopg
+from psycopg.pq import PipelineStatus
 
-from cofire.errors import ConfigurationError, StoreUnavailableError
+from cofire.errors import (
+    ConfigurationError,
+    StoreError,
+    StoreUnavailableError,
+)
 from cofire.store.postgres_connections import Connections
-from cofire.store.postgres_errors import REFUSED, busy, is_lost, is_transient, translated
+from cofire.store.postgres_errors import (
+    REFUSED,
+    busy,
+    is_lost,
+    is_transient,
+    may_pass,
+    translated,
+)
 from cofire.store.postgres_flavour import PostgresFlavour
 from cofire.store.records import Finding, tenant_number
 from cofire.store.sealing import Vault
@@ -39,15 +53,41 @@ T = TypeVar("T")
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 GLANCE = "BEGIN READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# As a command: Citus hands on what SET LOCAL sets to the machines that hold the rows, and not what
+# set_config does. A number, which needs no parameter.
+OWN = "SET LOCAL cofire.tenant = '{}'"
 SETTINGS = (
-    "SELECT set_config('cofire.tenant', %s, true), "
-    "set_config('search_path', 'cofire, public', true), "
+    "SELECT set_config('search_path', 'cofire, public, pg_temp', true), "
     "set_config('statement_timeout', %s, true), "
+    "set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true), "
+    "set_config('idle_in_transaction_session_timeout', %s, true), "
     "set_config('lock_timeout', %s, true)"
 )
 LOCK = "SELECT id FROM spaces WHERE tenant = %s AND id = ANY(%s) ORDER BY id FOR UPDATE"
-NUMBER = "SELECT pg_current_xact_id()::text"
-OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+MARK = """
+INSERT INTO counters (tenant, name, value) VALUES (%s, %s, %s)
+ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value
+RETURNING (SELECT before.value FROM counters AS before
+    WHERE before.tenant = counters.tenant AND before.name = counters.name)
+"""
+OUTCOME = """
+INSERT INTO counters (tenant, name, value) VALUES (%s, %s, 0)
+ON CONFLICT (tenant, name) DO UPDATE SET value = counters.value RETURNING value
+"""
+PLACES = 1000
+"""How many rows of a tenant's counters are for marks, at most."""
+LEAST_LOOK = 5.0
+"""Seconds that finding out about a COMMIT without answer may take, however short the wait."""
+
+
+class _Mark(NamedTuple):
+    """What a write leaves in a row of `counters`, by which it is known whether it was kept. The
+    number of a transaction would not do: after a crash it may be given to another one."""
+
+    tenant: int
+    name: str
+    before: int | None
+    value: int
 
 
 class PostgresBackend:
@@ -69,7 +109,7 @@ class PostgresBackend:
         self.wait = busy_timeout
         self._connections = connections
         self._statement_timeout = str(round(statement_timeout * 1000))
-        self._lock_timeout = str(max(1, round(busy_timeout * 1000)))
+        self._salt = os.urandom(8)
         self._full = durability == "full"
         self._compiled: dict[Query, Compiled] = {}
         self._sealed: dict[Query, Compiled] = {}
@@ -82,23 +122,22 @@ class PostgresBackend:
     def _session(self, cursor: Cursor[Any]) -> Session:
         return Session(cursor, self.flavour, self._compiled, self._sealed, self.vault)
 
-    def _begin(self, connection: Connection[Any], begin: str, scope: Scope) -> Cursor[Any]:
+    def _begin(
+        self, connection: Connection[Any], begin: str, tenant: str, deadline: float
+    ) -> Cursor[Any]:
         """Begins a transaction that says what it is about; nothing is sent before the first
         answer is wanted."""
-        settings = (self._tenant(scope), self._statement_timeout, self._lock_timeout)
+        lock_timeout = str(max(1, round((deadline - time.monotonic()) * 1000)))
+        limit = self._statement_timeout
         connection.cursor().execute(begin)
-        connection.cursor().execute(SETTINGS, settings)
+        connection.cursor().execute(OWN.format(tenant).encode(), prepare=False)
+        connection.cursor().execute(SETTINGS, (limit, limit, lock_timeout))
         return connection.cursor(binary=True)
 
-    def _tenant(self, scope: Scope) -> str:
-        if isinstance(scope.tenant, str):
-            return str(tenant_number(scope.tenant))
-        return "" if scope.tenant is None else str(scope.tenant)
-
     def read(self, scope: Scope, work: Callable[[Session], T]) -> T:
-        def attempt(connection: Connection[Any]) -> T:
+        def attempt(connection: Connection[Any], deadline: float) -> T:
             with connection.pipeline():
-                cursor = self._begin(connection, READ, scope)
+                cursor = self._begin(connection, READ, _tenant(scope), deadline)
             result = work(self._session(cursor))
             cursor.execute("COMMIT")
             return result
@@ -106,9 +145,9 @@ class PostgresBackend:
         return self._retried(attempt)
 
     def glance(self, scope: Scope, query: Query, **parameters: Any) -> list[Row]:
-        def attempt(connection: Connection[Any]) -> list[Row]:
+        def attempt(connection: Connection[Any], deadline: float) -> list[Row]:
             with connection.pipeline():
-                cursor = self._begin(connection, GLANCE, scope)
+                cursor = self._begin(connection, GLANCE, _tenant(scope), deadline)
                 rows = self._session(cursor).all(query, **parameters)
                 connection.cursor().execute("COMMIT")
             return rows
@@ -116,72 +155,101 @@ class PostgresBackend:
         return self._retried(attempt)
 
     def write(self, scope: Scope, work: Callable[[Session], T]) -> T:
-        def attempt(connection: Connection[Any]) -> T:
+        tenant = _tenant(scope)
+
+        def attempt(connection: Connection[Any], deadline: float) -> T:
             with connection.pipeline():
-                cursor = self._begin(connection, WRITE, scope)
+                cursor = self._begin(connection, WRITE, tenant, deadline)
                 run = connection.cursor
                 if self._full:  # otherwise as the server is set, which is usually the same
                     run().execute("SELECT set_config('synchronous_commit', 'on', true)")
                 if scope.spaces:
-                    run().execute(LOCK, (int(self._tenant(scope)), list(scope.spaces)))
-                number = run().execute(NUMBER).fetchall()[0][0]
+                    run().execute(LOCK, (int(tenant), list(scope.spaces)))
+                marking = self._marking(connection, tenant) if tenant else None
+            # Read only here: within, that would be a round trip of its own.
+            mark = marking() if marking is not None else None
             result = work(self._session(cursor))
             try:
                 cursor.execute("COMMIT")
             except psycopg.Error as exc:
-                if not is_lost(exc, broken=connection.broken) or not self._was_kept(number):
+                lost = is_lost(exc, broken=connection.closed)
+                if not lost or not self._was_kept(mark, deadline, exc):
                     raise
+            else:
+                if cursor.statusmessage != "COMMIT":  # a statement failed, and `work` went on
+                    raise StoreError(f"{self.description}: nothing was kept; a statement failed")
             return result
 
         return self._retried(attempt)
 
-    def _was_kept(self, number: str) -> bool:
+    def _marking(self, connection: Connection[Any], tenant: str) -> Callable[[], _Mark]:
+        """Leaves a mark; what is returned says which, when the answer is there."""
+        place = hash((self._salt, connection.info.backend_pid)) % PLACES
+        name, value = f"write {place}", int.from_bytes(os.urandom(7), "little") + 1
+        cursor = connection.cursor().execute(MARK, (int(tenant), name, value))
+        return lambda: _Mark(
+            tenant=int(tenant), name=name, before=cursor.fetchall()[0][0], value=value
+        )
+
+    def _was_kept(self, mark: _Mark | None, deadline: float, lost: Exception) -> bool:
         """Whether a transaction whose COMMIT got no answer took place. Raises
         StoreUnavailableError if that cannot be found out."""
-        deadline = time.monotonic() + self.wait
-        while time.monotonic() < deadline:
+        self._connections.renew()
+        deadline = max(deadline, time.monotonic() + LEAST_LOOK)
+        while mark is not None and time.monotonic() < deadline:
             try:
-                with self._connections.one() as connection:
-                    rows = connection.execute(OUTCOME, (number,)).fetchall()
+                # Not from the pool, where the one that is gone still has its place.
+                with closing(self._connections.connect(deadline - time.monotonic())) as connection:
+                    self._begin(connection, WRITE, str(mark.tenant), deadline)
+                    # Waits for the transaction, if the server has not noticed yet that we are gone.
+                    found = connection.execute(OUTCOME, mark[:2]).fetchall()[0][0]
             except psycopg.Error:
-                _pause(0.1)
+                _pause(0.05)
                 continue
-            if rows[0][0] in {"committed", "aborted"}:
-                return bool(rows[0][0] == "committed")
-            _pause(0.05)
+            if found == mark.value:
+                return True
+            if found == (mark.before or 0):
+                return False
+            break  # another writer has used this row since
         raise StoreUnavailableError(
             f"{self.description}: the server went away while it was asked to keep a write; whether "
             "it did is not known. Look before you repeat it"
-        )
+        ) from lost
 
-    def _retried(self, attempt: Callable[[Connection[Any]], T]) -> T:
+    def _retried(self, attempt: Callable[[Connection[Any], float], T]) -> T:
         """Runs a transaction, and again while that may help and the wait is not over."""
         deadline = time.monotonic() + self.wait
         tries = 0
         while True:
             tries += 1
-            lost = False
+            reached = lost = False
             try:
-                with self._connections.one() as connection:
+                with self._connections.one(deadline - time.monotonic()) as connection:
+                    reached = True
                     try:
-                        return attempt(connection)
-                    except BaseException as exc:
-                        lost = is_lost(exc, broken=connection.closed)
+                        return attempt(connection, deadline)
+                    except REFUSED as exc:
+                        # Stuck in a pipeline: its session ended behind a pooler that is still there
+                        # (a COMMIT of a write is never in one).
+                        stuck = connection.pgconn.pipeline_status != PipelineStatus.OFF
+                        lost = is_lost(exc, broken=connection.closed or stuck)
                         raise
             except REFUSED as exc:
-                again = lost or is_transient(exc) or self._connections.refused(exc)
+                again = (lost or is_transient(exc)) if reached else may_pass(exc)
                 if not again:
                     raise translated(exc, self.description, self.wait) from exc
-                if time.monotonic() >= deadline:
-                    raise self._given_up(exc, lost=lost) from exc
+                # A connection that died while it lay idle says nothing about the server.
+                stale = lost and tries == 1
+                if time.monotonic() >= deadline and not stale:
+                    raise self._given_up(exc) from exc
             if lost:
                 self._connections.renew()
             _pause(min(0.5, 0.002 * 2**tries))
 
-    def _given_up(self, exc: Exception, *, lost: bool) -> Exception:
-        if lost or not is_transient(exc):
-            return translated(exc, self.description, self.wait)
-        return busy(self.description, self.wait)
+    def _given_up(self, exc: Exception) -> Exception:
+        if is_transient(exc):
+            return busy(self.description, self.wait)
+        return translated(exc, self.description, self.wait)
 
     # Upkeep
 
@@ -202,8 +270,7 @@ class PostgresBackend:
     def check(self) -> list[Finding]:
         from cofire.store.postgres_opening import problems
 
-        with self._connections.one() as connection:
-            found = problems(connection)
+        found = self._retried(lambda connection, _: problems(connection))
         if not found:
             return []
         message = f"{self.description}: the database is not as Cofire made it"
@@ -231,6 +298,13 @@ class PostgresBackend:
             f"{self.description}: restore PostgreSQL with its own tools, or copy a tenant with "
             "`cofire db copy`"
         )
+
+
+def _tenant(scope: Scope) -> str:
+    """A scope's tenant as the setting that row-level security compares; "" for none."""
+    if isinstance(scope.tenant, str):
+        return str(tenant_number(scope.tenant))
+    return "" if scope.tenant is None else str(scope.tenant)
 
 
 def _pause(seconds: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 
 from cofire.errors import (
@@ -17,7 +19,26 @@ REFUSED = (psycopg.Error, UnicodeEncodeError, OverflowError)
 """What a statement may raise: psycopg's errors, and Python's for values it cannot hand over."""
 
 _AGAIN = frozenset(("40001", "40P01"))  # serialisation failure, deadlock
-_LOST = frozenset(("57P01", "57P02", "57P03", "57P05"))  # shut down, crashed, starting, idle
+# Shut down, crashed, starting, idle for too long (in a transaction).
+_LOST = frozenset(("57P01", "57P02", "57P03", "57P05", "25P03"))
+_FOR_GOOD = frozenset(("28P01", "28000", "3D000", "42501", "08P01"))
+"""Why no connection is made, where waiting does not help."""
+_AT_CONNECTING = (
+    ("too many clients", "53300"),
+    ("remaining connection slots are reserved", "53300"),
+    ("too many connections", "53300"),
+    ("password authentication failed", "28P01"),
+    ("no password supplied", "28P01"),
+    ("no pg_hba.conf entry", "28000"),
+    ("authentication failed", "28000"),
+    ("no such user", "28000"),
+    ("is not permitted to log in", "28000"),
+    ("permission denied for database", "42501"),
+    ("no such database", "3D000"),
+    ("unsupported startup parameter", "08P01"),
+)
+"""What servers and poolers say when they refuse a connection, for which libpq has no code."""
+_NO_SUCH = re.compile(r'(role|database) "[^"]*" does not exist')
 _MADE = frozenset(("tenants", "spaces", "models", "counters", "interactions"))
 """Tables that two may add the same row to at the same moment: the second finds it next time."""
 
@@ -37,7 +58,12 @@ _UNAVAILABLE = {
     "28P01": "it refuses the password; check the user and the password in the URL",
     "28000": "it refuses this user; check the user in the URL and pg_hba.conf",
     "3D000": "there is no such database; make it, then run `cofire db upgrade`",
+    "57P03": "it is starting up, or shutting down",
 }
+_POOLER = (
+    "a pooler in between gives each transaction another session; add pooler=transaction to the "
+    "URL's parameters"
+)
 _OTHERS: dict[str, tuple[type[Exception], str]] = {
     "57014": (
         StoreBusyError,
@@ -47,6 +73,17 @@ _OTHERS: dict[str, tuple[type[Exception], str]] = {
     "42501": (
         ConfigurationError,
         "this role may not do that; grant it what `cofire db upgrade --app-role` grants",
+    ),
+    "25P03": (
+        StoreBusyError,
+        "this process let a transaction wait for longer than is allowed; nothing of it was kept. "
+        "Try again, or raise COFIRE_STATEMENT_TIMEOUT",
+    ),
+    "26000": (ConfigurationError, _POOLER),
+    "42P05": (ConfigurationError, _POOLER),
+    "08P01": (
+        ConfigurationError,
+        "it refuses what is asked when connecting; behind a pooler, leave the parameter away",
     ),
     "XX001": (StoreCorruptError, "the database is damaged; restore a backup"),
     "XX002": (StoreCorruptError, "the database is damaged; restore a backup"),
@@ -59,6 +96,25 @@ def is_lost(exc: BaseException, *, broken: bool) -> bool:
         return False
     code = exc.sqlstate or ""
     return broken or code in _LOST or code.startswith("08")
+
+
+def may_pass(exc: BaseException) -> bool:
+    """Whether a connection that could not be made may be had later."""
+    return isinstance(exc, psycopg.OperationalError) and _code(exc) not in _FOR_GOOD
+
+
+def _code(exc: BaseException) -> str:
+    """PostgreSQL's code for an error; "" if it has none."""
+    if not isinstance(exc, psycopg.Error):
+        return ""
+    if exc.sqlstate:
+        return exc.sqlstate
+    said = str(exc)
+    if found := _NO_SUCH.search(said):
+        return "28000" if found[1] == "role" else "3D000"
+    if isinstance(exc, psycopg.OperationalError) and "the database system is" in said:
+        return "57P03"
+    return next((code for words, code in _AT_CONNECTING if words in said), "")
 
 
 def is_transient(exc: BaseException) -> bool:
@@ -74,7 +130,7 @@ def is_transient(exc: BaseException) -> bool:
 def translated(exc: Exception, where: str, wait: float) -> Exception:
     """Our error for one of PostgreSQL's, or for a value that it cannot take. Messages name the
     place without its password, and never a value."""
-    code = (exc.sqlstate if isinstance(exc, psycopg.Error) else None) or ""
+    code = _code(exc)
     kind, said = _by_code(code)
     unsent = isinstance(exc, psycopg.DataError) and not code
     if unsent or isinstance(exc, UnicodeEncodeError | OverflowError):

@@ -12,32 +12,62 @@ from cofire.store.postgres import PostgresBackend
 from cofire.store.postgres_connections import Connections
 from cofire.store.postgres_errors import translated
 
-LEAST_VERSION = 150_000  # views that run with the rights of whoever asks (security_invoker)
+LEAST_VERSION = 180_000  # statistics that stay as they are said (pg_restore_attribute_stats)
 
 _DATABASE = """
 SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
     to_regclass('cofire.alembic_version') IS NOT NULL
 """
+# Whoever was logged in may come back to that role, whatever SET ROLE made of it. The three server
+# roles read, write and run what they like as the server itself, and so make themselves superusers;
+# before PostgreSQL 16 a role with CREATEROLE could join any that is none.
 _ROLES = """
-SELECT bool_or(r.rolsuper), bool_or(r.rolbypassrls)
-FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'MEMBER')
+SELECT bool_or(r.rolsuper), bool_or(r.rolbypassrls),
+    coalesce(bool_or(r.rolname IN ('pg_execute_server_program', 'pg_read_server_files',
+        'pg_write_server_files')
+        OR r.rolcreaterole AND current_setting('server_version_num')::int < 160000), false)
+FROM pg_roles r
+WHERE pg_has_role(current_user, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER')
 """
 _OWNED = """
 SELECT c.relname FROM pg_class c
-WHERE c.relnamespace = 'cofire'::regnamespace AND pg_has_role(current_user, c.relowner, 'MEMBER')
+WHERE c.relnamespace = 'cofire'::regnamespace AND (pg_has_role(current_user, c.relowner, 'MEMBER')
+    OR pg_has_role(session_user, c.relowner, 'MEMBER'))
 ORDER BY c.relname LIMIT 1
+"""
+# Row-level security holds SELECT, INSERT, UPDATE and DELETE. TRUNCATE empties a table for all
+# tenants, a foreign key tells whether a row is there, a trigger acts in other tenants' writes.
+_EXCESS = """
+SELECT c.relname FROM pg_class c
+WHERE c.relnamespace = 'cofire'::regnamespace AND c.relkind IN ('r', 'p')
+    AND (has_table_privilege(c.oid, 'TRUNCATE, REFERENCES, TRIGGER')
+        OR c.relname = 'alembic_version' AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE'))
+ORDER BY c.relname LIMIT 1
+"""
+_SCHEMA = """
+SELECT has_schema_privilege(n.oid, 'CREATE') OR pg_has_role(session_user, n.nspowner, 'MEMBER')
+FROM pg_namespace n WHERE n.nspname = 'cofire'
 """
 _TABLES = """
 SELECT c.relname, c.relispartition, c.relrowsecurity AND c.relforcerowsecurity,
     coalesce(array_agg(p.polname || ' ' || p.polcmd::text || ' ' || p.polpermissive || ' '
         || coalesce(pg_get_expr(p.polqual, p.polrelid), '') || ' '
-        || coalesce(pg_get_expr(p.polwithcheck, p.polrelid), ''))
+        || coalesce(pg_get_expr(p.polwithcheck, p.polrelid), '')
+        || CASE WHEN p.polroles = '{0}' THEN '' ELSE ' for some' END)
         FILTER (WHERE p.oid IS NOT NULL), '{}'),
-    EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal),
-    has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE')
+    EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+        OR EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid),
+    has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+        AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')
 FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
 WHERE c.relnamespace = 'cofire'::regnamespace AND c.relkind IN ('r', 'p')
 GROUP BY c.oid, c.relname, c.relispartition, c.relrowsecurity, c.relforcerowsecurity
+ORDER BY c.relname
+"""
+_VIEWS = """
+SELECT c.relname FROM pg_class c
+WHERE c.relnamespace = 'cofire'::regnamespace AND c.relkind IN ('v', 'm')
+    AND NOT coalesce('security_invoker=true' = ANY (c.reloptions), false)
 ORDER BY c.relname
 """
 _OWN = "(NULLIF(current_setting('cofire.tenant'::text, true), ''::text))::bigint"
@@ -117,27 +147,55 @@ def schema_revision(connection: psycopg.Connection[Any]) -> str | None:
 
 
 def _require_fit_role(connection: psycopg.Connection[Any], where: str) -> None:
-    super_, bypasses = connection.execute(_ROLES).fetchall()[0]
-    role = connection.info.user
-    advice = (
-        "Open the store with a role of its own that is granted only what it needs: `cofire db "
-        "upgrade OWNER_URL --app-role ROLE`"
-    )
+    reason = unfit(connection)
+    if reason is not None:
+        raise ConfigurationError(
+            f"{where}: the role {connection.info.user} {reason}. Open the store with a role of "
+            "its own that is granted only what it needs: `cofire db upgrade OWNER_URL --app-role "
+            "ROLE`"
+        )
+
+
+def unfit(connection: psycopg.Connection[Any]) -> str | None:
+    """What keeps the role that is connected from opening a store; None if nothing does. The
+    database must have a Cofire schema. Raises psycopg.Error."""
+    return _by_membership(connection) or _by_ownership(connection) or _by_rights(connection)
+
+
+def _by_membership(connection: psycopg.Connection[Any]) -> str | None:
+    super_, bypasses, escapes = connection.execute(_ROLES).fetchall()[0]
     if super_:
-        raise ConfigurationError(
-            f"{where}: the role {role} is (or may become) a superuser, whom row-level security "
-            f"does not hold. {advice}"
-        )
+        return "is (or may become) a superuser, whom row-level security does not hold"
     if bypasses:
-        raise ConfigurationError(
-            f"{where}: the role {role} may bypass row-level security (BYPASSRLS). {advice}"
+        return "may bypass row-level security (BYPASSRLS)"
+    if escapes:
+        return (
+            "may make itself another that row-level security does not hold (pg_execute_server_"
+            "program, pg_read_server_files, pg_write_server_files, or CREATEROLE)"
         )
+    return None
+
+
+def _by_ownership(connection: psycopg.Connection[Any]) -> str | None:
     owned = connection.execute(_OWNED).fetchall()
     if owned:
-        raise ConfigurationError(
-            f"{where}: the role {role} owns the table {owned[0][0]} (or may act as who does), and "
-            f"could switch its row-level security off. {advice}"
+        return (
+            f"owns the table {owned[0][0]} (or may act as who does), and could switch its "
+            "row-level security off"
         )
+    if connection.execute(_SCHEMA).fetchall()[0][0]:
+        return "may make things of its own in the schema cofire (CREATE)"
+    return None
+
+
+def _by_rights(connection: psycopg.Connection[Any]) -> str | None:
+    excess = connection.execute(_EXCESS).fetchall()
+    if excess:
+        return (
+            f"has rights to the table {excess[0][0]} that row-level security does not hold "
+            "(TRUNCATE, REFERENCES, TRIGGER), or may say which schema this is; REVOKE them"
+        )
+    return None
 
 
 def problems(connection: psycopg.Connection[Any]) -> list[str]:
@@ -152,7 +210,7 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
         if not forced:
             found.append(f"row-level security of {name} is not on and forced")
         if triggers:
-            found.append(f"{name} has a trigger, which is not ours")
+            found.append(f"{name} has a trigger or a rule, which is not ours")
         if part:
             if policies:
                 found.append(f"the part {name} can be read past its table")
@@ -164,4 +222,6 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
             found.append(f"the policies of {name} are not ours")
         if not granted:
             found.append(f"this role may not read and write {name}")
+    for (name,) in connection.execute(_VIEWS).fetchall():
+        found.append(f"the view {name} shows what its owner sees, not what who asks may see")
     return found + [f"the table {name} is missing" for name in sorted(set(metadata.tables) - seen)]

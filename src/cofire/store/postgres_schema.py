@@ -9,8 +9,9 @@ from psycopg import sql
 
 from cofire.errors import ConfigurationError, SchemaVersionError
 from cofire.store.migrations import HEAD, REVISIONS
-from cofire.store.postgres_connections import describe, parse_url
+from cofire.store.postgres_connections import parse_url
 from cofire.store.postgres_errors import translated
+from cofire.store.urls import describe
 
 PARTITIONS = 16
 """How many parts a table has: enough that indexes stay small and VACUUM can work side by side."""

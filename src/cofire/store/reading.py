@@ -242,6 +242,7 @@ COUNT_KINDS = Query(
             items.c.parent == 0,
         )
         .group_by(items.c.kind)
+        .order_by(items.c.kind)
     )
 )
 COUNT_ROWS = Query(

@@ -235,6 +235,10 @@ class Vault:
         self._refs.add(ref)
         return entry
 
+    def require_master(self) -> None:
+        """Raises ConfigurationError if there is no key to put new ones under."""
+        self._require_master()
+
     def admit(
         self, tenant: int, space: int, entry: Mapping[str, str] | None, ref: object, *, strict: bool
     ) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Select, Table, bindparam, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, update
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -67,6 +67,10 @@ class SqlFlavour(Protocol):
 
     def narrow(self, vector: bytes) -> bytes:
         """The reverse of `widen`."""
+        ...
+
+    def clock(self) -> ColumnElement[int]:
+        """The database's clock, µs since 1970, at the moment that the statement is run."""
         ...
 
 
@@ -213,7 +217,10 @@ class Session:
             rows = self._sealed_rows(query, rows, prepared.names)
         if prepared.vectors:
             rows = [self._with_vectors(row, prepared.vectors) for row in rows]
-        self.cursor.executemany(prepared.sql, rows)
+        if len(rows) == 1:  # psycopg would wait three times for one answer
+            self.cursor.execute(prepared.sql, rows[0])
+        else:
+            self.cursor.executemany(prepared.sql, rows)
 
     def _with_vectors(self, row: Sequence[Any], places: tuple[int, ...]) -> Sequence[Any]:
         values = list(row)

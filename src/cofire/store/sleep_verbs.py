@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from cofire.store import archiving, deriving, ledger, planning, reading
+from cofire.store import archiving, claims, deriving, ledger, planning, reading
+from cofire.store.claims import Claim, Held
 from cofire.store.deriving import Filed
 from cofire.store.planning import Applied, Plan
 from cofire.store.records import DerivedRow, NewDerived, SpaceInfo, StepRow
-from cofire.store.session import of_space
+from cofire.store.session import Scope, Session, of_space
 from cofire.store.transacting import Transacting
 
 
@@ -23,11 +24,20 @@ class SleepVerbs(Transacting):
         step: StepRow | None = None,
         *,
         before: StepRow | None = None,
+        claim: Claim | None = None,
         now: int,
     ) -> Applied:
         """Does what a step of consolidation wants, and notes how far it came, as one
-        transaction; see `planning.apply`."""
-        applied = self._write(planning.apply, space, plan, step, before=before, now=now)
+        transaction; see `planning.apply`. With a `claim`, which this renews, nothing is done after
+        another worker took the space over: ClaimLostError."""
+
+        def work(session: Session, space: SpaceInfo) -> Applied:
+            return claims.under(
+                session, space, claim,
+                lambda: planning.apply(session, space, plan, step, before=before, now=now),
+            )  # fmt: skip
+
+        applied = self._write(work, space)
         if applied.retired:
             self._backend.purge_residue()
         return applied
@@ -126,11 +136,51 @@ class SleepVerbs(Transacting):
         self._write(ledger.put_step, space, step)
 
     def add_report(
-        self, space: SpaceInfo, report: Mapping[str, Any], *, started: int, ended: int
+        self,
+        space: SpaceInfo,
+        report: Mapping[str, Any],
+        *,
+        started: int,
+        ended: int,
+        claim: Claim | None = None,
     ) -> int:
-        """Keeps the report of a consolidation; returns its number."""
-        return self._write(ledger.add_report, space, report, started=started, ended=ended)
+        """Keeps the report of a consolidation; returns its number. `claim` as in `apply`."""
+
+        def work(session: Session, space: SpaceInfo) -> int:
+            return claims.under(
+                session, space, claim,
+                lambda: ledger.add_report(session, space, report, started=started, ended=ended),
+            )  # fmt: skip
+
+        return self._write(work, space)
 
     def reports(self, space: SpaceInfo, limit: int = 30) -> list[dict[str, Any]]:
         """The reports of the last consolidations, newest first."""
         return self._read(ledger.reports, space, limit)
+
+    # Claims
+
+    def claim(self, space: SpaceInfo, holder: str, seconds: float) -> Claim | Held:
+        """Claims a space for a worker, for `seconds`, or says who else has it; see `claims.claim`.
+        Raises InputError."""
+        standing = self.held(space)
+        if standing is not None and standing.holder != holder:
+            return standing  # without waiting for what the holder is writing
+        return self._write(claims.claim, space, holder, seconds)
+
+    def held(self, space: SpaceInfo) -> Held | None:
+        """Who has a claim of the space that has not expired; None: nobody."""
+        return self._read(claims.held, space)
+
+    def renew_claim(self, space: SpaceInfo, claim: Claim) -> None:
+        """Makes a claim last its lease from now on. Raises ClaimLostError."""
+        # Not as the space's only writer: a renewal waits for no other writer of the space.
+        self._backend.write(
+            Scope(tenant=space.tenant_id), lambda session: claims.renew(session, space, claim)
+        )
+
+    def release_claim(self, space: SpaceInfo, claim: Claim) -> None:
+        """Ends a claim, if it is still held."""
+        self._backend.write(
+            Scope(tenant=space.tenant_id), lambda session: claims.release(session, space, claim)
+        )

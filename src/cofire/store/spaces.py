@@ -8,12 +8,20 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 
-from cofire.errors import EmbeddingMismatchError, InputError, NotFoundError
+from cofire.errors import (
+    EmbeddingMismatchError,
+    InputError,
+    NotFoundError,
+    StoreUnavailableError,
+)
 from cofire.store.records import SpaceInfo, canonical_json, tenant_number
 from cofire.store.schema import SPACE_TABLES, counters, models, spaces, tenants
 from cofire.store.sealing import SETTING, entry_of
 from cofire.store.session import Query, Row, Session
 from cofire.types import SpaceRef
+
+COPYING = "copying"
+"""Where the settings of a space that is not yet copied whole say how far that has come."""
 
 _SPACE = (
     spaces.c.tenant,
@@ -143,7 +151,7 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
     if tenant is None:
         tenant = (tenant_number(ref.tenant),)
         session.run(ADD_TENANT, id=tenant[0], name=ref.tenant)
-    number = _next(session, tenant[0], "space")
+    number = next_id(session, tenant[0], "space")
     settings: dict[str, Any] = {}
     if session.vault.wants(ref):
         settings[SETTING] = session.vault.make(tenant[0], number, ref)
@@ -182,7 +190,7 @@ def model_id(session: Session, tenant: int, name: str, dimension: int) -> int:
     row = session.one(FIND_MODEL, tenant=tenant, name=name, dimension=dimension)
     if row is not None:
         return int(row[0])
-    number = _next(session, tenant, "model")
+    number = next_id(session, tenant, "model")
     session.run(ADD_MODEL, tenant=tenant, id=number, name=name, dimension=dimension)
     return number
 
@@ -212,7 +220,7 @@ def set_settings(session: Session, space: SpaceInfo, settings: Mapping[str, Any]
     """Replaces the space's settings (such as the learning rule it uses), but never its key."""
     row = session.one(READ_SPACE, tenant=space.tenant_id, space=space.space_id)
     entry = None if row is None else entry_of(row[9])
-    kept = {name: value for name, value in settings.items() if name != SETTING}
+    kept = {name: value for name, value in settings.items() if name not in {SETTING, COPYING}}
     text = canonical_json(kept if entry is None else {**kept, SETTING: entry})
     if (
         session.run(SET_SETTINGS, in_tenant=space.tenant_id, in_space=space.space_id, text=text)
@@ -221,7 +229,8 @@ def set_settings(session: Session, space: SpaceInfo, settings: Mapping[str, Any]
         raise missing_space(space)
 
 
-def _next(session: Session, tenant: int, counter: str) -> int:
+def next_id(session: Session, tenant: int, counter: str) -> int:
+    """An id of a kind of thing ("space", "model") that a tenant never had."""
     row = session.one(COUNT_UP, in_tenant=tenant, counter=counter, step=1)
     if row is None:
         session.run(START_COUNT, tenant=tenant, name=counter, value=1)
@@ -257,6 +266,11 @@ def _info(session: Session, row: Row, *, strict: bool = True) -> SpaceInfo:
         tenant=tenant, identity=identity or None, user=user or None, project=project or None
     )
     settings = json.loads(text)
+    if strict and COPYING in settings:
+        raise StoreUnavailableError(
+            f"{ref}: this space is being copied into this store, or that was interrupted. Run the "
+            "same `cofire db copy` again to finish it, or with --discard to remove what there is"
+        )
     entry = settings.pop(SETTING, None)
     encrypted = session.vault.admit(tenant_id, space_id, entry, ref, strict=strict)
     return SpaceInfo(

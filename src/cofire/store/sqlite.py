@@ -24,7 +24,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, bindparam, column, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    bindparam,
+    column,
+    func,
+    literal_column,
+    select,
+)
 from sqlalchemy import Text as TextType
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
@@ -70,6 +79,12 @@ class SQLiteFlavour:
 
     def narrow(self, vector: bytes) -> bytes:
         return vector
+
+    def clock(self) -> ColumnElement[int]:
+        # To the millisecond; unixepoch('subsec') would say it plainer, from SQLite 3.42 on.
+        return literal_column(
+            "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000", BigInteger()
+        )
 
 
 class SQLiteBackend:

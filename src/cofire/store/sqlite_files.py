@@ -56,6 +56,36 @@ def open_file(
     return backend
 
 
+def upgrade_file(
+    path: Path, *, busy_timeout: float, url_options: dict[str, str] | None = None
+) -> tuple[str | None, Path | None]:
+    """Brings the schema of a file to the present revision, as opening does; returns the revision
+    before (None: the file was empty) and the copy that was made first, if one was.
+
+    Raises what `open_file` does.
+    """
+    path = path.expanduser().absolute()
+    before = revision_of_file(path, url_options=url_options)
+    backend = open_file(
+        path, create=False, busy_timeout=busy_timeout, durability="full", url_options=url_options
+    )
+    backend.close()
+    copy = copy_before(path, before) if before not in {None, HEAD} else None
+    return before, copy if copy is not None and copy.exists() else None
+
+
+def revision_of_file(path: Path, *, url_options: dict[str, str] | None = None) -> str | None:
+    """The schema revision of a file as it is, or None if it is empty. Raises what `open_file`
+    does."""
+    path = path.expanduser().absolute()
+    _prepare_file(path, create=False)
+    backend = SQLiteBackend(path, url_options=url_options)
+    try:
+        return _recognise(backend)
+    finally:
+        backend.close()
+
+
 def _prepare_file(path: Path, *, create: bool) -> None:
     if path.is_dir():
         raise StoreUnavailableError(f"{path}: this is a folder; name a file in it")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from cofire.testing.appending import AppendingTests
 from cofire.testing.changing import ChangingTests
+from cofire.testing.claiming import ClaimTests
 from cofire.testing.deriving import DerivingTests
 from cofire.testing.embedding import VectorTests
 from cofire.testing.fixtures import Opener
@@ -68,5 +69,6 @@ class StoreConformance(
     LearningTests,
     TransferTests,
     SharingTests,
+    ClaimTests,
 ):
     """Everything that a store must do. Run by subclassing; see the module."""
