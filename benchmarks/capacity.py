@@ -40,16 +40,16 @@ class Measured:
 
 
 MEASURED = Measured(
-    row_bytes=1_800,
-    index_bytes=850,
-    record_bytes=1_500,
-    log_bytes=3_160,
-    graph_bytes=1_600,
+    row_bytes=1_763,
+    index_bytes=648,
+    record_bytes=2_745,
+    log_bytes=3_463,
+    graph_bytes=2_600,
     base_bytes=100e6,
-    recall_here=0.0034,
-    recall_server=0.0012,
-    remember_here=0.0027,
-    remember_server=0.0025,
+    recall_here=0.0053,
+    recall_server=0.00175,
+    remember_here=0.0022,
+    remember_server=0.0022,
 )
 
 

@@ -19,94 +19,70 @@ import json
 import multiprocessing
 import os
 import random
-import re
 import signal
-import statistics
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import messages
 from benchmarks.recall import resident
 from benchmarks.serving import database, serving
+from benchmarks.soak_outcome import (
+    MARK,
+    PROJECTS,
+    TENANTS,
+    Outcome,
+    is_archived,
+    look_at,
+    open_memory,
+    read_notes,
+    summarise,
+)
 from cofire.errors import CofireError, InputError, NotFoundError
-from cofire.memory import Memory
-from cofire.settings import load_settings
 
-TENANTS = ("acme", "globex")
-PROJECTS = ("north", "south")
 PLACES = (None, *PROJECTS)
 """The spaces of each tenant: the agent's own and its projects'."""
 DAWN = datetime(2026, 1, 1, 8, tzinfo=UTC)
-LEASE = 3.0
-"""Seconds after which a killed worker's space may be taken over."""
 VERBS = {"remember": 40, "recall": 40, "update": 8, "forget": 6, "look": 6}
 """How often each is chosen. Every second recall is followed by feedback; `look` asks for a memory
 by the mark in it, which must be found."""
-MARK = re.compile(r"\bmark\d+x\d+\b")
 SLEEPERS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What every process is told. `began` and `until` in seconds since 1970; `pause`: seconds that
-    a client waits after each call, on average; `faster`: seconds of the clients' clock in one."""
+    """What every process is told. `began`: seconds since 1970, when all of them were ready;
+    `pause`: seconds that a client waits after each call, on average; `faster`: seconds of the
+    clients' clock in one."""
 
     url: str
     folder: str
-    began: float
-    until: float
+    seconds: float
     pause: float
     faster: float
+    began: Synchronized[float]
+
+    @property
+    def until(self) -> float:
+        return self.began.value + self.seconds
 
     def now(self) -> datetime:
-        return DAWN + timedelta(seconds=(time.time() - self.began) * self.faster)
+        return DAWN + timedelta(seconds=(time.time() - self.began.value) * self.faster)
 
     def over(self) -> bool:
         return time.time() >= self.until
 
-
-@dataclass(kw_only=True, slots=True)
-class Outcome:
-    """What the whole run came to. All but the first block has to be empty or 0."""
-
-    minutes: float = 0.0
-    calls: dict[str, int] = field(default_factory=dict)
-    acknowledged: int = 0
-    updated: int = 0
-    forgotten: int = 0
-    spaces: int = 0
-    links: int = 0
-    milliseconds: dict[str, dict[str, float]] = field(default_factory=dict)
-    consolidations: dict[str, int] = field(default_factory=dict)
-    consolidated: dict[str, int] = field(default_factory=dict)
-    kills: list[dict[str, Any]] = field(default_factory=list)
-    gone_meanwhile: int = 0
-    resident_mb: dict[str, list[float]] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    twice: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    undead: list[str] = field(default_factory=list)
-    findings: list[str] = field(default_factory=list)
-    mended: int = 0
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing went wrong, and something was done."""
-        wrong = (
-            self.errors, self.missing, self.twice, self.changed, self.undead, self.findings,
-            self.mended,
-        )  # fmt: skip
-        return self.acknowledged > 0 and not any(wrong)
+    def begin(self) -> None:
+        self.began.value = time.time()
 
 
 # -- Clients --------------------------------------------------------------------------------------
@@ -124,13 +100,14 @@ class Client:
         self._own: list[tuple[str, str, str]] = []
         self._log = (Path(plan.folder) / f"client-{number}.jsonl").open("a", encoding="utf-8")
 
-    def run(self) -> None:
+    def run(self, start: Barrier) -> None:
         with ExitStack() as opened:
             opened.callback(self._log.close)
             self._memories = {
                 tenant: opened.enter_context(open_memory(self._plan.url, tenant))
                 for tenant in TENANTS
             }
+            start.wait(300)
             while not self._plan.over():
                 (verb,) = self._random.choices(tuple(VERBS), tuple(VERBS.values()))
                 try:
@@ -200,10 +177,23 @@ class Client:
         tenant, id, text = self._own[-1]
         mark = MARK.findall(text)[0]
         with self._timed() as taken:
-            found = self._memories[tenant].recall(mark, 3, now=self._plan.now())
+            found = self._memories[tenant].recall(mark, now=self._plan.now())
         self._tell(verb="look", ms=taken)
         if id not in found.ids:
-            self._tell(verb="error", during="look", error=f"{id} ({mark}) was not found")
+            self._explain(tenant, id, mark)
+
+    def _explain(self, tenant: str, id: str, mark: str) -> None:
+        """Something was not found: was it archived since, does a process that loads everything anew
+        find it, or nobody?"""
+        with open_memory(self._plan.url, tenant) as fresh:
+            if is_archived(fresh, id):
+                self._tell(verb="archived", id=id)
+                return
+            now = self._plan.now()
+            anew = id in fresh.recall(mark, now=now).ids
+            again = id in self._memories[tenant].recall(mark, now=now).ids
+        error = f"{id} ({mark}) was not found; again: {again}, by another: {anew}"
+        self._tell(verb="error", during="look", error=error)
 
     def _new_text(self) -> str:
         self._count += 1
@@ -220,23 +210,20 @@ class Client:
         print(json.dumps(told), file=self._log, flush=True)
 
 
-def open_memory(url: str, tenant: str) -> Memory:
-    settings = load_settings(pool_size=2, claim_seconds=LEASE, embedder="hashing:256")
-    return Memory.open(url, "agent", projects=PROJECTS, tenant=tenant, settings=settings)
-
-
-def use(plan: Plan, number: int) -> None:
-    Client(plan, number).run()
+def use(plan: Plan, number: int, start: Barrier) -> None:
+    Client(plan, number).run(start)
 
 
 # -- Workers --------------------------------------------------------------------------------------
 
 
-def sleep(plan: Plan, number: int) -> None:
-    """Consolidates the spaces of every tenant again and again."""
+def sleep(plan: Plan, number: int, start: Barrier | None) -> None:
+    """Consolidates the spaces of every tenant again and again. `start` None: began again."""
     place = Path(plan.folder) / f"sleeper-{number}.jsonl"
     with place.open("a", encoding="utf-8") as log, ExitStack() as opened:
         memories = [opened.enter_context(open_memory(plan.url, tenant)) for tenant in TENANTS]
+        if start is not None:
+            start.wait(300)
         while not plan.over():
             for memory in memories:
                 try:
@@ -294,21 +281,26 @@ def soak(
     ):
         for tenant in TENANTS:
             open_memory(made.app_url, tenant).close()
-        began = time.time()
         plan = Plan(
-            url=made.app_url, folder=notes, began=began, until=began + seconds,
-            pause=pause, faster=faster,
+            url=made.app_url, folder=notes, seconds=seconds, pause=pause, faster=faster,
+            began=processes.Value("d", 0.0),
         )  # fmt: skip
-        running = [processes.Process(target=use, args=(plan, one)) for one in range(clients)]
-        running += [processes.Process(target=sleep, args=(plan, one)) for one in range(SLEEPERS)]
-        for process in running:
+        start = processes.Barrier(clients + SLEEPERS + 1, action=plan.begin)
+
+        def begun(work: Any, number: int, *given: Any) -> BaseProcess:
+            process = processes.Process(target=work, args=(plan, number, *given), daemon=True)
             process.start()
+            return process
+
+        running = [begun(use, number, start) for number in range(clients)]
+        running += [begun(sleep, number, start) for number in range(SLEEPERS)]
+        start.wait(300)
+        began = plan.began.value
         kills = []
         for part in (1 / 3, 2 / 3):
             time.sleep(max(0.0, began + part * seconds - time.time()))
             kills.append(kill_while_it_holds(made.admin_url, running[-1], plan.until))
-            running[-1] = processes.Process(target=sleep, args=(plan, SLEEPERS - 1))
-            running[-1].start()
+            running[-1] = begun(sleep, SLEEPERS - 1, None)
         for process in running:
             process.join()
         outcome = Outcome(minutes=(time.time() - began) / 60, kills=kills)
@@ -319,111 +311,6 @@ def soak(
         summarise(outcome, notes_of)
         look_at(outcome, made.app_url, notes_of)
     return outcome
-
-
-Notes = Mapping[str, list[dict[str, Any]]]
-
-
-def read_notes(folder: Path) -> Notes:
-    """What each process wrote down, by its name. A line that a killed worker left unfinished is
-    left out."""
-    found = {}
-    for path in sorted(folder.glob("*.jsonl")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found[path.stem] = [json.loads(line) for line in lines if line.endswith("}")]
-    return found
-
-
-def summarise(outcome: Outcome, notes: Notes) -> None:
-    calls, nights, counts = Counter[str](), Counter[str](), Counter[str]()
-    taken: defaultdict[str, list[float]] = defaultdict(list)
-    for name, lines in notes.items():
-        for line in lines:
-            calls[line["verb"]] += 1
-            if "ms" in line:
-                taken[line["verb"]] += line["ms"]
-            if line["verb"] == "error":
-                outcome.errors.append(f"{name}, {line['during']}: {line['error']}")
-            elif line["verb"] == "consolidate":
-                nights[line["status"]] += 1
-                counts.update(line["counts"])
-                outcome.errors += [f"{name}, step {failed}" for failed in line["failed"]]
-        sizes = [line["megabytes"] for line in lines if line["verb"] == "resident"]
-        if sizes:
-            middle = sizes[len(sizes) // 2]
-            outcome.resident_mb[name] = [round(size) for size in (sizes[0], middle, sizes[-1])]
-    for verb in ("error", "resident", "consolidate", "gone"):
-        calls.pop(verb, None)
-    outcome.calls, outcome.consolidations = dict(calls), dict(nights)
-    outcome.consolidated = {name: count for name, count in sorted(counts.items()) if count}
-    for verb, times in taken.items():
-        ordered = sorted(times)
-        outcome.milliseconds[verb] = {
-            "p50": round(statistics.median(ordered), 2),
-            "p99": round(ordered[int(len(ordered) * 0.99)], 2),
-            "most": round(ordered[-1], 2),
-        }
-
-
-def look_at(outcome: Outcome, url: str, notes: Notes) -> None:
-    """Compare what is there with what was acknowledged."""
-    lines = [line for part in notes.values() for line in part]
-    gone = {line["id"] for line in lines if line["verb"] == "forget"}
-    for line in lines:
-        if line["verb"] == "gone":
-            outcome.gone_meanwhile += 1
-            if not gone.intersection(line["ids"]):
-                outcome.errors.append(f"feedback: {line['error']}")
-    outcome.forgotten = len(gone)
-    for tenant in TENANTS:
-        wanted: dict[str, str] = {}
-        for line in lines:  # of one memory in order: only its own client changes it
-            if line.get("tenant") != tenant:
-                continue
-            if line["verb"] == "remember":
-                wanted.update(line["kept"])
-                outcome.acknowledged += len(line["kept"])
-            elif line["verb"] == "update":
-                wanted[line["id"]] = line["text"]
-                outcome.updated += 1
-        with open_memory(url, tenant) as memory:
-            compare(outcome, memory, {id: text for id, text in wanted.items() if id not in gone})
-            outcome.undead += [id for id in sorted(gone & wanted.keys()) if _is_there(memory, id)]
-            outcome.mended += memory.replay()
-            outcome.findings += [f"{tenant}: {finding}" for finding in memory.check()]
-            stats = memory.stats()
-            outcome.spaces += len(stats.spaces)
-            outcome.links += sum(space.links for space in stats.spaces)
-
-
-def compare(outcome: Outcome, memory: Memory, wanted: Mapping[str, str]) -> None:
-    """What should be there, with what is: archived or not, and said once only."""
-    there = {item.id: item.content for item in every_episode(memory)}
-    outcome.missing += [id for id in wanted if id not in there]
-    outcome.changed += [id for id, text in wanted.items() if there.get(id, text) != text]
-    marks = Counter(mark for text in there.values() for mark in MARK.findall(text))
-    outcome.twice += [mark for mark, count in marks.items() if count > 1]
-    known = {mark for text in wanted.values() for mark in MARK.findall(text)}
-    outcome.undead += sorted(marks.keys() - known)
-
-
-def every_episode(memory: Memory) -> Iterator[Any]:
-    for archived in (False, True):
-        after = None
-        while True:
-            page = memory.list(limit=5000, after=after, kinds="episode", archived=archived)
-            yield from page.items
-            after = page.next
-            if after is None:
-                break
-
-
-def _is_there(memory: Memory, id: str) -> bool:
-    try:
-        memory.get(id)
-    except NotFoundError:
-        return False
-    return True
 
 
 def main() -> None:

@@ -90,7 +90,9 @@ def _delete(
         beside=workings.spaces.all(),
         rehearse=dry_run,
     )
-    return views.deletion(row, dry_run=True) if dry_run else _cleared(workings, row)
+    if dry_run:
+        return views.deletion(row, shared=workings.store.shared, dry_run=True)
+    return _cleared(workings, row)
 
 
 def _terms(text: str) -> bytes:
@@ -108,7 +110,8 @@ def _cleared(workings: Workings, row: ReceiptRow) -> Deletion:
     touched = {part.space_id for part in row.parts}
     _let_go(workings, [space for space in workings.spaces.all() if space.space_id in touched])
     workings.store.clear_traces()
-    return views.deletion(workings.store.receipt(row.tenant_id, row.uid) or row)
+    kept = workings.store.receipt(row.tenant_id, row.uid) or row
+    return views.deletion(kept, shared=workings.store.shared)
 
 
 def forget_everything(
@@ -127,7 +130,9 @@ def _forget_space(
     workings.log.flush()
     uid, moment = new_uuid7().bytes, to_micros(now)
     would = views.deletion(
-        workings.store.delete_space(space, uid, now=moment, rehearse=True), dry_run=True
+        workings.store.delete_space(space, uid, now=moment, rehearse=True),
+        shared=workings.store.shared,
+        dry_run=True,
     )
     if dry_run:
         return would
@@ -170,7 +175,10 @@ def _confirms(token: str | None, space: SpaceInfo, count: int, now: int) -> bool
 
 def receipts(workings: Workings, limit: int) -> tuple[Deletion, ...]:
     """The receipts of deletions from the spaces of this memory, newest first."""
-    return tuple(views.deletion(row) for row in islice(_visible(workings), limit))
+    return tuple(
+        views.deletion(row, shared=workings.store.shared)
+        for row in islice(_visible(workings), limit)
+    )
 
 
 def _visible(workings: Workings) -> Iterator[ReceiptRow]:
@@ -192,7 +200,7 @@ def verify(workings: Workings, id: str) -> Verification:
         id=views.public_id(row.uid),
         time=datetime.now(UTC),
         found=workings.store.traces(row),
-        scrubbed="scrubbed" if row.scrubbed else "pending",
+        scrubbed=views.traces(row, shared=workings.store.shared),
     )
 
 

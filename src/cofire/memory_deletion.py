@@ -49,7 +49,8 @@ class DeletionVerbs:
         Returns a receipt without content, kept in the store (`receipts`, `verify`). It says
         "scrubbed" if the files are clear of copies as well; "pending" where somebody who reads at
         that moment, a full disk, or a file above 8 MB is in the way: then it is tried again at the
-        next deletion, consolidation, opening or closing, and `scrub` does it at once. Raises
+        next deletion, consolidation, opening or closing, and `scrub` does it at once; "operator" on
+        PostgreSQL, whose files, log and backups are its operator's. Raises
         NotFoundError, InputError, StoreError.
         """
         _require_one_way(

@@ -122,6 +122,13 @@ class Settings(BaseSettings):
     graph_cache_mb: int = Field(
         default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
     )
+    space_budget_mb: int = Field(
+        default=1024,
+        ge=0,
+        le=1_000_000,
+        description="Megabytes of one active graph, from which on PostgreSQL's indexes serve its "
+        "space.",
+    )
     statement_timeout: float = Field(
         default=300.0,
         gt=0,

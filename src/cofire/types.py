@@ -235,6 +235,10 @@ class Selectors(TypedDict, total=False):
     until: TimeLike
 
 
+Traces = Literal["scrubbed", "pending", "operator"]
+"""Whether copies of what was deleted are left in the store's files; see `Deletion`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
     """What `forget` deleted: a receipt that names ids and counts, and no content.
@@ -247,7 +251,9 @@ class Deletion:
     because what had ended them is gone.
 
     `scrubbed` is "scrubbed" once no copy of it is left in the store's files, and "pending" until
-    then: `Memory.verify` says how it is now. `id` is None for a dry run, which deletes nothing.
+    then: `Memory.verify` says how it is now; on PostgreSQL it is "operator": what the server's
+    files, log and backups still hold is not Cofire's to clear. `id` is None for a dry run, which
+    deletes nothing.
     """
 
     id: str | None
@@ -262,7 +268,7 @@ class Deletion:
     recalls: int = 0
     doubtful: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
-    scrubbed: Literal["scrubbed", "pending"] = "pending"
+    scrubbed: Traces = "pending"
 
     @property
     def dry_run(self) -> bool:
@@ -279,11 +285,12 @@ class Verification:
     id: str
     time: datetime
     found: Mapping[str, int]
-    scrubbed: Literal["scrubbed", "pending"]
+    scrubbed: Traces
 
     def __bool__(self) -> bool:
-        """Whether nothing of it is in the store, nor in unused parts of its files."""
-        return not self.found and self.scrubbed == "scrubbed"
+        """Whether nothing of it is in the store, nor in unused parts of files that are Cofire's to
+        clear."""
+        return not self.found and self.scrubbed != "pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

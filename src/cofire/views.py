@@ -33,6 +33,7 @@ from cofire.types import (
     SemanticRecord,
     Shape,
     SpaceStats,
+    Traces,
     Version,
     from_micros,
 )
@@ -175,8 +176,15 @@ def stats(space: SpaceInfo, counts: SpaceCounts) -> SpaceStats:
     )
 
 
-def deletion(row: ReceiptRow, *, dry_run: bool = False) -> Deletion:
-    """A receipt as the public value."""
+def traces(row: ReceiptRow, *, shared: bool) -> Traces:
+    """Whether copies are left in the files; `shared`: they are not Cofire's."""
+    if shared:
+        return "operator"
+    return "scrubbed" if row.scrubbed else "pending"
+
+
+def deletion(row: ReceiptRow, *, shared: bool, dry_run: bool = False) -> Deletion:
+    """A receipt as the public value. `shared`: of a database that tenants share."""
 
     def total(name: str) -> int:
         return sum(getattr(part, name) for part in row.parts)
@@ -197,7 +205,7 @@ def deletion(row: ReceiptRow, *, dry_run: bool = False) -> Deletion:
         recalls=total("recalls"),
         doubtful=ids("doubtful"),
         reopened=ids("reopened"),
-        scrubbed="scrubbed" if row.scrubbed else "pending",
+        scrubbed=traces(row, shared=shared),
     )
 
 

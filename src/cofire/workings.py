@@ -62,7 +62,13 @@ class Workings:
         self.encoder = Encoder(used, redact=redact)
         self.trusted = frozenset(trusted)
         self.interactions = Interactions()
-        self.recaller = Recaller(store, used, embedder, graph_bytes)
+        self.recaller = Recaller(
+            store,
+            used,
+            embedder,
+            graph_bytes,
+            space_bytes=settings.space_budget_mb * 1_000_000,
+        )
         self.spaces = VisibleSpaces(store, own, named, used, self.recaller.forget)
         self.log = RecallLog(store)
         self.embedding = SharedLock()

@@ -17,7 +17,7 @@ import pytest
 from postgres_fixtures import require_postgres
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 60.0 if os.environ.get("CI") else 20.0
+SECONDS = 60.0 if os.environ.get("CI") else 30.0
 NOTHING = ("errors", "missing", "twice", "changed", "undead", "findings")
 
 

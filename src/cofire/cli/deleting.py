@@ -252,6 +252,8 @@ def _more(deletion: Deletion) -> list[str]:
 def _files(scrubbed: str) -> str:
     if scrubbed == "scrubbed":
         return "no copy is left in the store's files."
+    if scrubbed == "operator":
+        return "what the server's files, log and backups hold is its operator's to clear."
     return "copies may be left in the store's files; `cofire scrub` clears them."
 
 

@@ -81,6 +81,15 @@ def upgrade(
             help="Parts of each table of a new store, a power of two up to 256. Default: 16.",
         ),
     ] = None,
+    index_dimension: Annotated[
+        int | None,
+        typer.Option(
+            "--index-dimension",
+            metavar="N",
+            help="PostgreSQL: also make the index that spaces too large for memory are searched "
+            "by, for vectors of N dimensions. There is one for 384.",
+        ),
+    ] = None,
     print_setup: Annotated[
         bool,
         typer.Option(
@@ -113,6 +122,8 @@ def upgrade(
         partitions=partitions,
         busy_timeout=settings.write_wait,
     )
+    if index_dimension is not None:
+        _add_index(settings.store, index_dimension)
     if common.json:
         print_json(done)
         return
@@ -123,6 +134,14 @@ def upgrade(
         say(f"The role {role} may open it.")
     if partitions is not None and done.before is not None:
         say("The store was there already and keeps the parts that its tables have.")
+
+
+def _add_index(store: str, dimension: int) -> None:
+    if not store.startswith(("postgresql:", "postgres:")):
+        raise InputError("--index-dimension: only PostgreSQL has indexes of vectors")
+    from cofire.store.postgres_schema import add_vector_index
+
+    add_vector_index(store, dimension)
 
 
 def _what_was_done(done: Upgraded) -> str:

@@ -7,9 +7,10 @@ words, along links.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -106,10 +107,22 @@ class ActiveGraph(Snapshot):
 
     def terms_rows(self, terms: U64) -> list[TermRows]:
         """`term_rows` of each."""
+        documents, known = self._cache.get("of_the_whole", (self.documents, {}))
         return [
-            TermRows(rows, counts, inverse_document_frequency(self.documents, len(rows)))
-            for rows, counts in self.terms.lookup(terms, self.live)
+            TermRows(
+                rows,
+                counts,
+                inverse_document_frequency(documents, max(len(rows), known.get(int(term), 0))),
+            )
+            for term, (rows, counts) in zip(terms, self.terms.lookup(terms, self.live), strict=True)
         ]
+
+    def as_part(self, documents: int, frequencies: Mapping[int, int]) -> Self:
+        """This graph as part of a space of so many documents, in which a hashed term occurs at
+        least so often: a word is as rare as it is in the space. Not kept by `apply`."""
+        part = self._copy()
+        part._cache["of_the_whole"] = max(documents, self.documents), frequencies
+        return part
 
     def length_norms(self, constants: Bm25 = BM25) -> F32:
         """BM25's length part of every row (`scoring.length_norms`), kept with the snapshot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from time import perf_counter
 
@@ -22,12 +22,14 @@ from cofire.retrieval.features import TERMS
 from cofire.retrieval.gating import confidence
 from cofire.retrieval.learned import same_question
 from cofire.retrieval.loading import Graphs
+from cofire.retrieval.looking_up import sought
 from cofire.retrieval.profiles import COFIRE, Profile, asked_of
 from cofire.retrieval.question import Asked, Question, read_question
 from cofire.retrieval.ranking import Ranked, rank
 from cofire.retrieval.semantic import find_records, find_shapes, told_records, told_shapes
 from cofire.retrieval.tracing import Placed, trace
 from cofire.store import Store
+from cofire.store.large_spaces import Sought
 from cofire.store.records import KIND_CODES, Finding, ItemRow, RecallHit, RecallRecord, SpaceInfo
 from cofire.types import (
     INTERNAL_KINDS,
@@ -51,6 +53,8 @@ HIDDEN = tuple(KIND_CODES[kind.value] for kind in INTERNAL_KINDS)
 _NUMBER = (1 << 32) - 1
 SEMANTIC_SHARE = 0.25
 """Part of a token budget that semantic records may take (the papers: 5 of 15 and 5 of 20)."""
+MOST_NAMES = 10_000
+"""Names of speakers in spaces that indexes serve that are kept in mind, by tenant."""
 PAGE = 500
 """Memories listed at a time for an empty question."""
 
@@ -71,12 +75,22 @@ class Recaller:
     """Reads; never writes a memory. Safe to use from several threads."""
 
     def __init__(
-        self, store: Store, embedder: Embedder | None, counter: Embedder, graph_bytes: int
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        counter: Embedder,
+        graph_bytes: int,
+        *,
+        space_bytes: int | None = None,
     ) -> None:
+        """`graph_bytes`: of active graphs kept; `space_bytes`: of one, from which on the
+        database's indexes serve its space (None: none is so large)."""
         self._store = store
+        self._space_bytes = space_bytes
+        self._names: dict[int, set[int]] = {}
         self._embedder = embedder
         self._graph_bytes = graph_bytes
-        self._graphs = Graphs(store, embedder, graph_bytes)
+        self._graphs = Graphs(store, embedder, graph_bytes, most=space_bytes)
         self._header_tokens = lru_cache(maxsize=1 << 14)(counter.count_tokens)
 
     @property
@@ -87,13 +101,14 @@ class Recaller:
     def forget(self, space: SpaceInfo) -> None:
         """After a deletion in `space`."""
         self._graphs.forget(space)
+        self._names.pop(space.tenant_id, None)
         self._header_tokens.cache_clear()
 
     def use(self, embedder: Embedder) -> None:
         """From now on embed questions with another model."""
         self._graphs.close()
         self._embedder = embedder
-        self._graphs = Graphs(self._store, embedder, self._graph_bytes)
+        self._graphs = Graphs(self._store, embedder, self._graph_bytes, most=self._space_bytes)
         self._header_tokens = lru_cache(maxsize=1 << 14)(embedder.count_tokens)
 
     def header_tokens(self, text: str) -> int:
@@ -132,7 +147,7 @@ class Recaller:
                 spaces, query, k, now=now, filters=filters, token_budget=token_budget
             ), []
         started = perf_counter()
-        graphs = [self._graphs.get(space) for space in spaces]
+        graphs = self._looked_at(spaces, query, now, profile, _within(filters, moments))
         profile = _asked_of(graphs, profile)
         if k > profile.depth:  # each leg must be able to fill the list
             profile = replace(profile, depth=k)
@@ -258,12 +273,47 @@ class Recaller:
         filters: Filters,
     ) -> tuple[Ranked, Question, tuple[str, ...], dict[str, float]]:
         """Every candidate with its score; also the question as read, warnings and timings."""
-        graphs = [self._graphs.get(space) for space in spaces]
+        graphs = self._looked_at(spaces, query, now, profile, filters)
         wanted = self._row_filters(spaces, filters, now, NOW)
         ranked, asked, warnings, timings = self._rank(
             spaces, graphs, query, profile=_asked_of(graphs, profile), now=now, wanted=wanted
         )
         return ranked, asked.question, warnings, timings
+
+    def _looked_at(
+        self,
+        spaces: Sequence[SpaceInfo],
+        query: str,
+        now: datetime,
+        profile: Profile,
+        filters: Filters,
+    ) -> list[ActiveGraph]:
+        """The graphs of spaces; of those that indexes serve, the parts that the question needs."""
+        states = [self._graphs.standing(space) for space in spaces]
+        known = [
+            None if state.indexed else self._graphs.get(space, state.revision)
+            for space, state in zip(spaces, states, strict=True)
+        ]
+        graphs = [graph for graph in known if graph is not None]
+        if len(graphs) == len(known):
+            return graphs
+        # Who speaks in such a space is known from its parts alone. Names of theirs are taken out of
+        # the question, which is then looked up once more, without them; they are kept in mind.
+        met = self._names.setdefault(spaces[0].tenant_id, set())
+        question = _read(graphs, query, now, profile, met)
+        for _ in range(2):
+            asked = sought(self._asked(question, profile)[0], filters)
+            graphs = [
+                graph if graph is not None else self._graphs.part(space, asked)
+                for space, graph in zip(spaces, known, strict=True)
+            ]
+            again = _read(graphs, query, now, profile)
+            if set(again.names) <= set(question.names):
+                break
+            if len(met) < MOST_NAMES:
+                met.update(again.names)
+            question = again
+        return graphs
 
     def _rank(
         self,
@@ -301,13 +351,17 @@ class Recaller:
 
     def asked(self, spaces: Sequence[SpaceInfo], query: str, now: datetime) -> Asked:
         """A question as the default profile reads it; without a vector where it has none."""
-        graphs = [self._graphs.get(space) for space in spaces]
+        graphs = self._looked_at(spaces, query, now, COFIRE, Filters())
         return self._asked(_read(graphs, query, now, COFIRE), COFIRE)[0]
 
     def wholes(self, space: SpaceInfo, numbers: Sequence[int]) -> dict[int, bytes]:
         """By number the uid of the memory that it is, or is a segment of; what is not there any
         more is left out."""
-        graph = self._graphs.get(space)
+        state = self._graphs.standing(space)
+        if state.indexed:
+            graph = self._graphs.part(space, Sought(numbers=tuple(numbers)))
+        else:
+            graph = self._graphs.get(space, state.revision)
         parents = graph.column("parent")
         found: dict[int, bytes] = {}
         for number in numbers:
@@ -320,7 +374,11 @@ class Recaller:
 
     def cue_like(self, space: SpaceInfo, asked: Asked) -> int | None:
         """The number of the cue in `space` that asks the same."""
-        return same_question(self._graphs.get(space), asked)
+        state = self._graphs.standing(space)
+        if state.indexed:
+            cues = Filters(kinds=(Kind.CUE,))
+            return same_question(self._graphs.part(space, sought(asked, cues)), asked)
+        return same_question(self._graphs.get(space, state.revision), asked)
 
     def candidates(
         self, spaces: Sequence[SpaceInfo], query: str, *, profile: Profile, now: datetime
@@ -428,6 +486,14 @@ class Recaller:
         return self._header_tokens(header)
 
 
+def _within(filters: Filters, moments: Moments) -> Filters:
+    """Filters that also keep out what happened after the moment that is looked back at."""
+    if moments.as_of is None:
+        return filters
+    end = moments.as_of + timedelta(microseconds=1)
+    return replace(filters, until=end if filters.until is None else min(end, filters.until))
+
+
 def _asked_of(graphs: Sequence[ActiveGraph], profile: Profile) -> Profile:
     return asked_of(profile, slept=any(GIST in graph.kinds for graph in graphs))
 
@@ -440,11 +506,18 @@ def _trust(confidence: float | None, profile: Profile) -> float:
     return min(1.0, confidence / profile.gate.threshold)
 
 
-def _read(graphs: Sequence[ActiveGraph], query: str, now: datetime, profile: Profile) -> Question:
+def _read(
+    graphs: Sequence[ActiveGraph],
+    query: str,
+    now: datetime,
+    profile: Profile,
+    met: set[int] | frozenset[int] = frozenset(),
+) -> Question:
+    """`met`: names that are known besides those of who speaks in the graphs."""
     return read_question(
         query,
         now,
-        known_names=lambda names: set().union(*(g.known_facets(names) for g in graphs)),
+        known_names=lambda names: met.union(*(g.known_facets(names) for g in graphs)),
         take_names_out=profile.take_names_out,
     )
 

@@ -27,6 +27,7 @@ from cofire.graph.vectors import COARSE_FROM, Projection, fit_projection
 from cofire.logs import get_logger
 from cofire.models import Embedder
 from cofire.store import Store
+from cofire.store.large_spaces import Sought, Standing
 from cofire.store.records import Finding, SpaceInfo
 
 SIDECAR_FROM = 2_000
@@ -42,12 +43,22 @@ _log = get_logger(__name__)
 class Graphs:
     """The active graphs of a store's spaces."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, budget: int) -> None:
-        """`embedder` None: vectors are off and none is loaded into a ranking."""
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        budget: int,
+        *,
+        most: int | None = None,
+    ) -> None:
+        """`embedder` None: vectors are off and none is loaded into a ranking. `budget`: bytes of
+        graphs kept. `most`: bytes of one graph from which on its space is served by the
+        database's indexes, where that is possible (None: no space is)."""
         keep_freed_memory()
         self._store = store
         self._embedder = embedder
         self._cache = GraphCache(budget)
+        self._most = most
         self._saved: dict[int, int] = {}
         self._spaces: dict[int, SpaceInfo] = {}
         self._unsettled: set[int] = set()
@@ -58,11 +69,24 @@ class Graphs:
         """Bytes of the graphs held."""
         return self._cache.nbytes
 
-    def get(self, space: SpaceInfo) -> ActiveGraph:
-        """The snapshot of a space as it is now. Raises NotFoundError, EmbeddingMismatchError,
-        StoreError."""
-        revision = self._store.revision(space)
+    def get(self, space: SpaceInfo, revision: int | None = None) -> ActiveGraph:
+        """The snapshot of a space as it is now (at `revision`, if that is known), all of it even
+        where indexes serve it. Raises NotFoundError, EmbeddingMismatchError, StoreError."""
+        if revision is None:
+            revision = self._store.revision(space)
         return self._cache.get(space.space_id, revision, lambda held: self._refreshed(space, held))
+
+    def standing(self, space: SpaceInfo) -> Standing:
+        """The space's revision now, and whether indexes serve it. Raises NotFoundError."""
+        return self._store.standing(space)
+
+    def part(self, space: SpaceInfo, sought: Sought) -> ActiveGraph:
+        """A graph of what a question needs of a space that indexes serve, made for it alone.
+        Raises as `get`."""
+        self._cache.discard(space.space_id)  # it was held until the indexes served it
+        graph = ActiveGraph.empty(self._dimension(self._store.refreshed(space)))
+        found = self._store.part(space, sought)
+        return graph.apply(found.changes).as_part(found.documents, found.frequencies)
 
     def fitting(
         self, spaces: Sequence[SpaceInfo], graphs: list[ActiveGraph], dimension: int
@@ -88,7 +112,22 @@ class Graphs:
         if graph.projection is None and graph.items >= COARSE_FROM and space.dimension:
             graph = graph.with_projection(self._fitted(space, graph))
         self._spaces[space.space_id] = space
+        if held is None:
+            self._weigh(space, graph)
         return graph
+
+    def _weigh(self, space: SpaceInfo, graph: ActiveGraph) -> None:
+        """Has the database's indexes serve a space whose graph turned out too large."""
+        if self._most is None or graph.nbytes <= self._most or space.indexed:
+            return
+        if not self._store.shared or space.encrypted or self._embedder is None:
+            return
+        megabytes = round(graph.nbytes / 1e6)
+        _log.info("space goes to the database's indexes", space=str(space.ref), mb=megabytes)
+        try:
+            self._store.set_indexed(space, True)
+        except ConfigurationError as exc:
+            _log.warning("space stays in memory", space=str(space.ref), reason=str(exc))
 
     def _opened(self, space: SpaceInfo) -> ActiveGraph:
         """From the sidecar where it is good, else empty."""

@@ -401,8 +401,9 @@ def set_sources(
     packed = session.pack(sorted({span[0] for span in spans} | {end for end, _, _ in links_to}))
     versions = {row[0]: row[1] for row in session.all(STATE_OF, numbers=packed, **here)}
     session.run(REMOVE_SOURCES, numbers=session.pack([number]), **here)
+    there = [span for span in spans if span[0] in versions]  # 0 means whichever version there is
     _add_sources(
-        session, turn, number, [span for span in spans if span[1] in (0, versions.get(span[0]))]
+        session, turn, number, [span for span in there if span[1] in (0, versions[span[0]])]
     )
     if spans:
         expire_with_sources(session, turn, [number])

@@ -126,6 +126,19 @@ EMBEDDED = Query(
         .values(pending=bindparam("mark"), revision=bindparam("now_revision"))
     )
 )
+MOVE_VECTORS = Query(
+    lambda _: (
+        update(vectors)
+        .where(
+            vectors.c.tenant == bindparam("in_tenant"),
+            vectors.c.space == bindparam("in_space"),
+            vectors.c.number > bindparam("after"),
+            vectors.c.number <= bindparam("last"),
+            vectors.c.indexed != bindparam("mark"),
+        )
+        .values(indexed=bindparam("mark"))
+    )
+)
 READ_VECTORS = Query(
     lambda flavour: select(vectors.c.number, vectors.c.vector).where(
         vectors.c.tenant == bindparam("tenant"),
@@ -196,7 +209,7 @@ def put_vectors(
         return 0
     code = model_id(session, space.tenant_id, model, dimension)
     turn = take_turn(session, current) if own else None
-    indexed = turn.indexed if turn is not None else 0
+    indexed = turn.indexed if turn is not None else int(current.indexed)
     packed = session.pack(list(written))
     session.run(DROP_SAME, model=code, numbers=packed, **here)
     session.many(
@@ -244,7 +257,8 @@ def switch_model(
     session.run(DROP_OTHERS, model=code, **here)
     session.run(DROP_PROJECTIONS, **here)
     session.run(SET_MODEL, chosen=code, **there)
-    revision = session.all(BUMP, wanted=0, **there)[0][0]
+    revision, last, *_, indexed = session.all(BUMP, wanted=0, **there)[0]
+    session.run(MOVE_VECTORS, mark=min(1, indexed), after=0, last=last, **there)
     # Every row has another vector: cheaper said once, through the floor, than on each row.
     session.run(RAISE_FLOOR, lowest=revision, **there)
     return read_space(session, space)

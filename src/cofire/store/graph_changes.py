@@ -77,6 +77,14 @@ ARCHIVED = Query(
     )
 )
 NEW_LINKS = Query(lambda _: _GRAPH_LINKS.where(links.c.revision > bindparam("since")))
+ROWS_BY_NUMBER = Query(
+    lambda flavour: _GRAPH_ROWS.where(
+        items.c.number.in_(flavour.members("numbers")), items.c.archived.is_(None)
+    )
+)
+LINKS_AMONG = Query(
+    lambda flavour: _GRAPH_LINKS.where(links.c.source.in_(flavour.members("numbers")))
+)
 REMOVALS = Query(
     lambda _: (
         select(tombstones.c.source, tombstones.c.target)
@@ -107,11 +115,11 @@ def changes(session: Session, space: SpaceInfo, since: int) -> Changes:
         # In portions: a hundred thousand rows need not be there twice.
         rows: list[Row] = []
         for portion in session.portions(ALL_ROWS, PORTION, model=model, **here):
-            rows += _graph_rows(portion)
+            rows += graph_rows(portion)
         linked = session.all(ALL_LINKS, **here)
         removed, archived = [], []
     else:
-        rows = _graph_rows(session.all(NEW_ROWS, model=model, since=since, **here))
+        rows = graph_rows(session.all(NEW_ROWS, model=model, since=since, **here))
         rows.sort(key=itemgetter(0))
         linked = sorted(session.all(NEW_LINKS, since=since, **here), key=itemgetter(0, 1))
         removed = session.all(REMOVALS, since=since, **here)
@@ -128,7 +136,8 @@ def changes(session: Session, space: SpaceInfo, since: int) -> Changes:
     )
 
 
-def _graph_rows(rows: list[Row]) -> list[Row]:
+def graph_rows(rows: list[Row]) -> list[Row]:
+    """Rows as read, in the order of `GraphRow`, with unsigned hashes."""
     # Flat, with the sign of the two hashes mended in passing: a hundred thousand rows go through
     # here when a space is opened, and a call per row would double the time.
     wrap = 1 << 64

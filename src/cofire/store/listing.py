@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -40,17 +41,18 @@ def list_items(
     that are not `archived`, or only those; with what was derived, or without."""
     if limit < 1:
         raise InputError(f"a page needs a limit of at least 1, not {limit}")
-    parameters = _parameters(session, filters)
+    parameters = filter_parameters(session, filters)
     if after is not None:
         parameters["after_time"], parameters["after_uid"] = after
+    shape = filter_shape(filters)
     query = _page(
-        kinds=bool(filters.kinds),
-        speakers=bool(filters.speakers),
-        sessions=bool(filters.sessions),
-        tags_wanted=min(2, len(set(filters.tags))),
-        attributes_wanted=min(2, len(filters.metadata)),
-        since=filters.since is not None,
-        until=filters.until is not None,
+        kinds=shape.kinds,
+        speakers=shape.speakers,
+        sessions=shape.sessions,
+        tags_wanted=shape.tags,
+        attributes_wanted=shape.attributes,
+        since=shape.since,
+        until=shape.until,
         after=after is not None,
         newest_first=newest_first,
         archived=archived,
@@ -76,7 +78,34 @@ def _position(item: ItemRow) -> Cursor:
     return item.time, item.uid
 
 
-def _parameters(session: Session, filters: Filters) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterShape:
+    """Which conditions filters make. Of tags and attributes 0, 1 or several are wanted, and 2
+    stands for several."""
+
+    kinds: bool
+    speakers: bool
+    sessions: bool
+    tags: int
+    attributes: int
+    since: bool
+    until: bool
+
+
+def filter_shape(filters: Filters) -> FilterShape:
+    """What `filter_conditions` are made by."""
+    return FilterShape(
+        kinds=bool(filters.kinds),
+        speakers=bool(filters.speakers),
+        sessions=bool(filters.sessions),
+        tags=min(2, len(set(filters.tags))),
+        attributes=min(2, len(filters.metadata)),
+        since=filters.since is not None,
+        until=filters.until is not None,
+    )
+
+
+def filter_parameters(session: Session, filters: Filters) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if filters.kinds:
         parameters["kinds"] = session.pack([kind_code(str(kind)) for kind in filters.kinds])
@@ -115,8 +144,16 @@ def _page(
     archived: bool,
     with_derived: bool,
 ) -> Query:
-    """The query of a page with these conditions; one per combination, kept. Of tags and attributes
-    0, 1 or several are wanted, and 2 stands for several."""
+    """The query of a page with these conditions; one per combination, kept."""
+    wanted = FilterShape(
+        kinds=kinds,
+        speakers=speakers,
+        sessions=sessions,
+        tags=tags_wanted,
+        attributes=attributes_wanted,
+        since=since,
+        until=until,
+    )
 
     def build(flavour: SqlFlavour) -> Any:
         conditions: list[Any] = [
@@ -133,24 +170,7 @@ def _page(
                     derived.c.number == ONE.c.number,
                 )
             )
-        if kinds:
-            conditions.append(ONE.c.kind.in_(flavour.members("kinds")))
-        if speakers:
-            conditions.append(ONE.c.speaker_hash.in_(flavour.members("speaker_hashes")))
-        if sessions:
-            conditions.append(ONE.c.session_hash.in_(flavour.members("session_hashes")))
-        for table, name, wanted in (
-            (tags, "tag", tags_wanted),
-            (attributes, "attribute", attributes_wanted),
-        ):
-            if wanted:
-                conditions.append(_carries(table, name))
-            if wanted > 1:
-                conditions.append(_carries_all(flavour, table, name))
-        if since:
-            conditions.append(ONE.c.time >= bindparam("since"))
-        if until:
-            conditions.append(ONE.c.time < bindparam("until"))
+        conditions += filter_conditions(flavour, wanted)
         if after:
             conditions.append(_beyond(newest_first))
         order = (ONE.c.time, ONE.c.uid)
@@ -167,17 +187,43 @@ def _page(
     return Query(build)
 
 
-def _carries(table: Table, name: str) -> Any:
+def filter_conditions(
+    flavour: SqlFlavour, wanted: FilterShape, number: Any = ONE.c.number
+) -> list[Any]:
+    """Filters as conditions on `ONE`; `number` is whose tags and attributes are meant."""
+    conditions: list[Any] = []
+    if wanted.kinds:
+        conditions.append(ONE.c.kind.in_(flavour.members("kinds")))
+    if wanted.speakers:
+        conditions.append(ONE.c.speaker_hash.in_(flavour.members("speaker_hashes")))
+    if wanted.sessions:
+        conditions.append(ONE.c.session_hash.in_(flavour.members("session_hashes")))
+    for table, name, several in (
+        (tags, "tag", wanted.tags),
+        (attributes, "attribute", wanted.attributes),
+    ):
+        if several:
+            conditions.append(_carries(table, name, number))
+        if several > 1:
+            conditions.append(_carries_all(flavour, table, name, number))
+    if wanted.since:
+        conditions.append(ONE.c.time >= bindparam("since"))
+    if wanted.until:
+        conditions.append(ONE.c.time < bindparam("until"))
+    return conditions
+
+
+def _carries(table: Table, name: str, number: Any) -> Any:
     """The first of the wanted: quick to look up, and most memories that lack any lack it."""
     return exists().where(
         table.c.tenant == ONE.c.tenant,
         table.c.space == ONE.c.space,
         table.c.hash == bindparam(f"{name}_first"),
-        table.c.number == ONE.c.number,
+        table.c.number == number,
     )
 
 
-def _carries_all(flavour: SqlFlavour, table: Table, name: str) -> Any:
+def _carries_all(flavour: SqlFlavour, table: Table, name: str, number: Any) -> Any:
     """One condition, however many are wanted: a database bounds how deep an expression may be."""
     carried = (
         select(func.count())
@@ -185,7 +231,7 @@ def _carries_all(flavour: SqlFlavour, table: Table, name: str) -> Any:
         .where(
             table.c.tenant == ONE.c.tenant,
             table.c.space == ONE.c.space,
-            table.c.number == ONE.c.number,
+            table.c.number == number,
             table.c.hash.in_(flavour.members(f"{name}_hashes")),
         )
         .scalar_subquery()

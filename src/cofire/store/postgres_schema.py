@@ -16,6 +16,9 @@ from cofire.store.urls import describe
 PARTITIONS = 16
 """How many parts a table has: enough that indexes stay small and VACUUM can work side by side."""
 
+MOST_DIMENSIONS = 4000
+"""Of an HNSW index on `halfvec` (pgvector)."""
+
 
 def upgrade(
     url: str, *, app_roles: Sequence[str] = (), partitions: int = PARTITIONS
@@ -90,6 +93,7 @@ def grant(connection: psycopg.Connection[tuple[object, ...]], role: str) -> None
     for statement in (
         "GRANT USAGE ON SCHEMA cofire TO {}",
         "GRANT SELECT ON cofire.alembic_version TO {}",
+        "GRANT EXECUTE ON FUNCTION cofire.search_texts(text[], bigint, bigint) TO {}",
     ):
         connection.execute(sql.SQL(statement).format(name))
     rows = connection.execute(
@@ -103,3 +107,28 @@ def grant(connection: psycopg.Connection[tuple[object, ...]], role: str) -> None
                 sql.SQL(what), sql.Identifier(str(table)), name
             )
         )
+
+
+def add_vector_index(url: str, dimension: int) -> None:
+    """Makes the index that large spaces with vectors of `dimension` (1 to 4000) are searched by,
+    as the role that owns the schema; 384 has one from the start. It holds no rows until a space
+    is switched to it (`Store.set_indexed`). Raises ConfigurationError, StoreUnavailableError."""
+    if not 1 <= dimension <= MOST_DIMENSIONS:
+        raise ConfigurationError(
+            f"pgvector indexes half-precision vectors of 1 to {MOST_DIMENSIONS} dimensions, not "
+            f"{dimension}"
+        )
+    where = describe(url)
+    conninfo, _ = parse_url(url)
+    statement = sql.SQL(
+        "CREATE INDEX IF NOT EXISTS {} ON cofire.vectors USING hnsw "
+        "((vector::public.halfvec({})) public.halfvec_cosine_ops) "
+        "WHERE indexed = 1 AND public.vector_dims(vector) = {}"
+    ).format(
+        sql.Identifier(f"ix_vectors_{dimension}"), sql.Literal(dimension), sql.Literal(dimension)
+    )
+    try:
+        with psycopg.connect(conninfo) as connection:
+            connection.execute(statement)
+    except psycopg.Error as exc:
+        raise translated(exc, where, 0) from exc

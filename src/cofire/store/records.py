@@ -154,6 +154,8 @@ class SpaceInfo:
     """When it was made, µs: tells a space from a later one of the same id."""
     encrypted: bool = False
     """Whether what it holds is encrypted. Never changes."""
+    indexed: bool = False
+    """Whether it was too large to be held in memory, and is searched by the database's indexes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ _SPACE = (
     models.c.dimension,
     spaces.c.settings,
     spaces.c.created,
+    spaces.c.indexed,
 )
 _FROM = spaces.join(tenants, tenants.c.id == spaces.c.tenant).outerjoin(
     models, and_(models.c.tenant == spaces.c.tenant, models.c.id == spaces.c.model)
@@ -248,7 +249,7 @@ def rewrap(session: Session, new: bytes) -> int:
     """Wraps the keys of all encrypted spaces by another master key; returns how many there are.
     Raises ConfigurationError if one cannot be unwrapped."""
     done = 0
-    for tenant, space, *_, text, _ in session.all(LIST_ENCRYPTED):
+    for tenant, space, *_, text, _, _ in session.all(LIST_ENCRYPTED):
         entry = entry_of(text)
         if entry is None:
             continue
@@ -261,7 +262,7 @@ def rewrap(session: Session, new: bytes) -> int:
 
 def _info(session: Session, row: Row, *, strict: bool = True) -> SpaceInfo:
     tenant_id, space_id, tenant, identity, user, project, *rest = row
-    revision, model, dimension, text, created = rest
+    revision, model, dimension, text, created, indexed = rest
     ref = SpaceRef(
         tenant=tenant, identity=identity or None, user=user or None, project=project or None
     )
@@ -283,4 +284,5 @@ def _info(session: Session, row: Row, *, strict: bool = True) -> SpaceInfo:
         settings=settings,
         created=created,
         encrypted=encrypted,
+        indexed=indexed == 1,
     )

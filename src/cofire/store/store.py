@@ -32,6 +32,7 @@ from cofire.store.cues import NewCue
 from cofire.store.deletion_verbs import DeletionVerbs
 from cofire.store.fading_verbs import FadingVerbs
 from cofire.store.folding import Movement
+from cofire.store.large_spaces import LargeSpaceVerbs
 from cofire.store.learning import Learned, NewEvent
 from cofire.store.looking_back import Proposal
 from cofire.store.records import (
@@ -58,7 +59,7 @@ from cofire.store.updating import Updated
 from cofire.types import Filters, Progress, SpaceRef
 
 
-class Store(SleepVerbs, FadingVerbs, DeletionVerbs):
+class Store(SleepVerbs, FadingVerbs, DeletionVerbs, LargeSpaceVerbs):
     """Memories in a database. Safe for use from many threads and processes at once.
 
     Every verb is one transaction (`record_recalls` and `check`: one for each tenant or space): it

@@ -129,7 +129,7 @@ class Turn:
     first: int  # the first number reserved
     model: int | None
     dimension: int | None
-    indexed: int = 0  # 1: the space is too large to be searched in memory
+    indexed: int = 0  # 1: its vectors are (or are being) put into the database's index
 
 
 def take_turn(session: Session, space: SpaceInfo, numbers: int = 0) -> Turn:
@@ -151,7 +151,7 @@ def take_turn(session: Session, space: SpaceInfo, numbers: int = 0) -> Turn:
                 "meanwhile; open the memory again with that model"
             )
     first = last - numbers + 1
-    return Turn(space.tenant_id, space.space_id, revision, first, model, dimension, indexed)
+    return Turn(space.tenant_id, space.space_id, revision, first, model, dimension, min(1, indexed))
 
 
 @dataclass(slots=True)

@@ -107,12 +107,14 @@ class DerivingTests(StoreFixtures):
         with pytest.raises(InputError, match="verification decides"):
             store.restore_archived(space, [number])
         store.set_sources(
-            space, number, [(2, 1, 0, 1), (3, 9, 0, 1)], state="current", confidence=0.5,
-            links_to=[(2, EVIDENCE, 0.5)], now=60,
+            space, number, [(2, 1, 0, 1), (3, 9, 0, 1), (99, 0, 0, 0)],
+            state="current", confidence=0.5, links_to=[(2, EVIDENCE, 0.5)], now=60,
         )  # fmt: skip
         row = self.one(store, space, number)
         assert (row.state, row.reasons, row.item.archived) == ("current", (), None)
-        assert [one.source for one in row.sources] == [2], "of 3 there is no version 9"
+        assert [one.source for one in row.sources] == [2], (
+            "of 3 there is no version 9, and no 99 of any"
+        )
         assert number in [one.number for one in seen(store, space, before).rows]
 
     def test_superseding_ends_and_forgetting_reopens(

@@ -344,6 +344,26 @@ CREATE TABLE cofire.projections (
 
 CREATE INDEX ix_items_search ON cofire.items USING gin (search);
 
+CREATE INDEX ix_vectors_384 ON cofire.vectors
+USING hnsw ((vector::public.halfvec(384)) public.halfvec_cosine_ops)
+WHERE indexed = 1 AND public.vector_dims(vector) = 384;
+
+CREATE FUNCTION cofire.search_texts(wanted text[], of_space bigint, most bigint)
+RETURNS TABLE (place bigint, number bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = cofire, pg_temp
+AS $$
+SELECT asked.place, found.number
+FROM unnest(wanted) WITH ORDINALITY AS asked (query, place)
+CROSS JOIN LATERAL (
+    SELECT items.number FROM cofire.items
+    WHERE items.tenant = NULLIF(current_setting('cofire.tenant', true), '')::bigint
+        AND items.space = of_space AND items.search @@ asked.query::tsquery
+    LIMIT most
+) AS found
+$$;
+
+REVOKE ALL ON FUNCTION cofire.search_texts(text[], bigint, bigint) FROM PUBLIC;
+
 CREATE VIEW cofire.v_spaces WITH (security_invoker = true) AS
 SELECT s.tenant, s.id AS space, t.name AS tenant_name, nullif(s.identity, '') AS identity,
     nullif(s."user", '') AS "user", nullif(s.project, '') AS project,
