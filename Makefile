@@ -21,7 +21,7 @@ imports: .venv/.dev
 	$(BIN)/lint-imports
 
 tests: .venv/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The wheel must be complete: it is installed into an empty environment and used from there.
 wheel: .venv/.dev

@@ -87,7 +87,7 @@ def processes() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sleepers"])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", os.pathsep.join((str(TESTS), os.environ["PYTHONPATH"])))
+        patched.setenv("PYTHONPATH", os.pathsep.join((str(TESTS), str(TESTS.parent / "src"))))
         multiprocessing.forkserver.ensure_running()
     return context
 

@@ -359,7 +359,7 @@ some = settings(
 
 
 @given(steps)
-@settings(some, max_examples=8)
+@settings(some, max_examples=5)
 def test_nothing_leaks_in_sqlite(script: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         holds(Path(folder, "m.db"), script)
@@ -373,6 +373,6 @@ def postgres_url(postgres_server: Address) -> Iterator[str]:
 
 
 @given(script=steps)
-@settings(some, max_examples=6)
+@settings(some, max_examples=3)
 def test_nothing_leaks_in_postgresql(postgres_url: str, script: list[Step]) -> None:
     holds(postgres_url, script)  # tenants of other examples are there, too
