@@ -219,9 +219,15 @@ def test_as_in_memory_and_back(large: Large) -> None:
     finally:
         large.store.set_indexed(large.space, True)
     again = [large.found(question) for question in QUESTIONS]
-    assert again == by_index
-    same = [len(set(one) & set(two)) for one, two in zip(by_index, in_memory, strict=True)]
+    # The index is approximate, and built anew by chance (levels of HNSW): nearly the same.
+    assert sum(_shared(by_index, again)) >= 8 * len(QUESTIONS), (by_index, again)
+    same = _shared(by_index, in_memory)
     assert sum(same) >= 7 * len(QUESTIONS), same
+
+
+def _shared(some: list[list[str]], others: list[list[str]]) -> list[int]:
+    """How many each pair of lists has in common."""
+    return [len(set(one) & set(two)) for one, two in zip(some, others, strict=True)]
 
 
 def test_tenants_never_meet(large: Large) -> None:

@@ -148,9 +148,9 @@ class PostgresBackend:
         def attempt(connection: Connection[Any], deadline: float) -> list[Row]:
             with connection.pipeline():
                 cursor = self._begin(connection, GLANCE, _tenant(scope), deadline)
-                rows = self._session(cursor).all(query, **parameters)
+                rows = self._session(cursor).asked(query, **parameters)
                 connection.cursor().execute("COMMIT")
-            return rows
+            return rows()  # they came with the answer to COMMIT: one round trip for all
 
         return self._retried(attempt)
 

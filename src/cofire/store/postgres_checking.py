@@ -84,7 +84,7 @@ def _report(connection: psycopg.Connection[Any], where: str) -> DatabaseReport:
     if encoding != "UTF8":
         found.append(f"the encoding is {encoding}, not UTF8")
     if not halfvec:
-        found.append("pgvector is missing, older than 0.7, or not in the schema public")
+        found.append("pgvector is missing, older than 0.8, or not in the schema public")
     revision = schema_revision(connection)
     if revision != HEAD:
         found.append(f"the schema is {revision}, and this version of Cofire needs {HEAD}")

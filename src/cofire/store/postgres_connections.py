@@ -6,6 +6,7 @@ and so learns at once why there is none; nothing has to be stopped when the prog
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -45,6 +46,9 @@ DEFAULTS: dict[str, str | int | None] = {
 """What libpq is told unless the URL says otherwise."""
 
 Connection = psycopg.Connection[Any]
+
+# What psycopg warns of when a server goes away is in our errors; who wants its log still has it.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Connections:

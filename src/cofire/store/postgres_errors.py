@@ -147,6 +147,8 @@ def _by_code(code: str) -> tuple[type[Exception], str]:
         return InputError, _INPUT[code]
     if code in _UNAVAILABLE:
         return StoreUnavailableError, _UNAVAILABLE[code]
+    if code.startswith("22"):  # data exceptions, such as a vector with NaN
+        return InputError, "a value cannot be stored"
     return _OTHERS.get(code, (StoreError, "PostgreSQL refused"))
 
 

@@ -79,10 +79,14 @@ def _revision(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
 
 
 def _require_vector(connection: psycopg.Connection[tuple[object, ...]], where: str) -> None:
-    rows = connection.execute("SELECT to_regtype('public.halfvec') IS NOT NULL").fetchall()
-    if not rows[0][0]:
+    # 0.8 scans an index on until enough rows pass the conditions: large spaces need that.
+    rows = connection.execute(
+        "SELECT string_to_array(extversion, '.')::int[] >= ARRAY[0, 8] FROM pg_extension "
+        "WHERE extname = 'vector' AND to_regtype('public.halfvec') IS NOT NULL"
+    ).fetchall()
+    if not rows or not rows[0][0]:
         raise ConfigurationError(
-            f"{where}: this database has no pgvector 0.7 or newer; have an administrator run "
+            f"{where}: this database has no pgvector 0.8 or newer; have an administrator run "
             "CREATE EXTENSION vector in it"
         )
 

@@ -191,9 +191,17 @@ class Session:
 
     def all(self, query: Query, **parameters: Any) -> list[Row]:
         """Every row. Reading to the end also ends the statement's hold on its snapshot."""
+        return self.asked(query, **parameters)()
+
+    def asked(self, query: Query, **parameters: Any) -> Callable[[], list[Row]]:
+        """Sends a statement; what it returns gives every row, once they are wanted."""
         opening = self._execute(query, parameters)
-        rows = self.cursor.fetchall()
-        return rows if opening is None else opening(rows)
+
+        def answer() -> list[Row]:
+            rows = self.cursor.fetchall()
+            return rows if opening is None else opening(rows)
+
+        return answer
 
     def portions(self, query: Query, size: int, **parameters: Any) -> Iterator[list[Row]]:
         """Every row, some at a time; to be read to the end."""
