@@ -20,7 +20,9 @@ types: .venv/.dev
 imports: .venv/.dev
 	$(BIN)/lint-imports
 
+# Compiled once: hundreds of tests start a process, and each would compile all it imports again.
 tests: .venv/.dev
+	$(BIN)/python -m compileall -q src tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The wheel must be complete: it is installed into an empty environment and used from there.
