@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, is_typeddict
 
-from cofire import AsyncMemory, Memory, errors, interchange, models, settings, types
+from cofire import AsyncMemory, Memories, Memory, errors, interchange, models, settings, types
 from cofire.retrieval import profiles
 from cofire.store.records import Finding
 
@@ -28,7 +28,7 @@ The names on this page are public: from version 1.0 on they change by the rules 
 versioning. Everything else may change at any time.
 
 ```python
-from cofire import AsyncMemory, Memory, __version__
+from cofire import AsyncMemory, Memories, Memory, __version__
 from cofire.errors import CofireError
 from cofire.types import Filters, Item, Kind, Message, Recall, Receipt
 ```
@@ -39,6 +39,7 @@ raises on purpose is a [`CofireError`](errors-and-exit-codes.md).
 
 - [Memory](#memory)
 - [AsyncMemory](#asyncmemory)
+- [Memories](#memories)
 - [Values](#values)
 - [Functions and constants](#functions-and-constants)
 - [Errors](#errors)
@@ -76,6 +77,10 @@ def parts() -> Iterator[str]:
     )
     for name, _ in members(AsyncMemory):
         yield f"- `AsyncMemory.{name}`"
+    yield "\n## Memories\n"
+    yield text_of(Memories)
+    for name, method in methods(Memories):
+        yield from verb("Memories", name, method)
     yield "\n## Values\n"
     yield "From `cofire.types`.\n"
     for cls in defined(types, inspect.isclass):

@@ -121,6 +121,7 @@ class AsyncMemory:
     verify = _Threaded(Memory.verify)
     forget_vectors = _Threaded(Memory.forget_vectors)
     link = _Threaded(Memory.link)
+    unlink = _Threaded(Memory.unlink)
     links = _Threaded(Memory.links)
     stats = _Threaded(Memory.stats)
     export = _Threaded(Memory.export)

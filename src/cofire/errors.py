@@ -11,6 +11,10 @@
     ├── EmbeddingError                     the embedder failed or gave unusable vectors
     ├── GenerationError                    the language model failed or gave no usable answer
     │   └── PromptTooLongError             it takes less text than it was given
+    ├── AccessError                        who asks a server may not do this
+    │   ├── UnauthorizedError              no key or token, or one that does not count (any more)
+    │   ├── ForbiddenError                 the key is not for this
+    │   └── LimitedError                   too many requests; `retry_after` seconds help
     ├── FormatError                        a file to import or restore is not what it should be
     └── StoreError                         the back end refused
         ├── StoreUnavailableError          it cannot be opened, or is read-only
@@ -97,6 +101,26 @@ class GenerationError(CofireError):
 
 class PromptTooLongError(GenerationError):
     """The model takes less text than it was given; give it fewer turns."""
+
+
+class AccessError(CofireError):
+    """Who asks a server may not do this."""
+
+
+class UnauthorizedError(AccessError):
+    """There is no key or token, or it does not count, or not any more."""
+
+
+class ForbiddenError(AccessError):
+    """The key or token is good, and not for this."""
+
+
+class LimitedError(AccessError):
+    """Too many requests, of one key or altogether. `retry_after`: seconds to wait."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class FormatError(CofireError):

@@ -34,7 +34,7 @@ from cofire.arguments import (
 from cofire.dynamics.arrays import F64
 from cofire.dynamics.plasticity import Rule
 from cofire.encoding.encoder import Redact
-from cofire.errors import InputError
+from cofire.errors import InputError, NotFoundError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
 from cofire.lifecycle import unreserved
@@ -67,7 +67,7 @@ from cofire.types import (
     Version,
     to_micros,
 )
-from cofire.visible import missing
+from cofire.visible import missing, no_link
 from cofire.workings import Workings, open_workings
 
 if TYPE_CHECKING:
@@ -484,6 +484,20 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
             from_space, from_number, to_number, kind.value, weight, now=to_micros(as_moment(now))
         )
         return Link(source=source, target=target, type=kind, strength=weight)
+
+    def unlink(self, source: str, target: str, *, now: TimeLike | None = None) -> None:
+        """Remove the link from one memory to another, made by hand or learned (which is noted in
+        the log as an event, so that replaying it removes the link too). Raises NotFoundError."""
+        clock = as_moment(now)
+        spaces = self._workings.spaces
+        from_space, from_number = spaces.end(source)
+        to_space, to_number = spaces.end(target)
+        if (from_space.tenant_id, from_space.space_id) != (to_space.tenant_id, to_space.space_id):
+            raise no_link(source, target)
+        try:
+            self._workings.store.unlink(from_space, from_number, to_number, now=to_micros(clock))
+        except NotFoundError as exc:
+            raise no_link(source, target) from exc
 
     def links(self, id: str) -> tuple[Link, ...]:
         """The links from and to a memory. Raises NotFoundError."""

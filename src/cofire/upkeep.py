@@ -15,6 +15,7 @@ from cofire.workings import Workings, chosen_embedder
 
 def restore(workings: Workings, path: str | Path, progress: Progress | None) -> None:
     """See `Memory.restore`."""
+    workings.require_whole_store("restoring")
     workings.log.flush()
     workings.store.restore(path, progress)
     workings.spaces.reopen("the restored store")
@@ -22,6 +23,7 @@ def restore(workings: Workings, path: str | Path, progress: Progress | None) -> 
 
 def scrub(workings: Workings) -> int:
     """See `Memory.scrub`."""
+    workings.require_whole_store("scrubbing")
     workings.log.flush()
     before = workings.store.size()
     workings.store.scrub()
@@ -30,12 +32,14 @@ def scrub(workings: Workings) -> int:
 
 def rotate_key(workings: Workings, new_key: str) -> int:
     """See `Memory.rotate_key`."""
+    workings.require_whole_store("changing the master key")
     workings.log.flush()
     return workings.store.rotate_key(parse_key(new_key, "the new key"), workings.named_tenant)
 
 
 def reembed(workings: Workings, embedder: Embedder | str | None, progress: Progress | None) -> int:
     """See `Memory.reembed`."""
+    workings.require_whole_store("re-embedding")
     if embedder is None:
         return _reembed(workings, workings.embedder, progress)
     model = chosen_embedder(embedder, workings.settings)

@@ -189,3 +189,8 @@ def _dimension(model: Embedder, space: SpaceInfo) -> int | None:
 def missing(id: str) -> NotFoundError:
     """The one error for every memory that is not here, whatever the reason."""
     return NotFoundError(f"there is no memory {id} here; `list` shows what there is")
+
+
+def no_link(source: str, target: str) -> NotFoundError:
+    """The one error for every link that is not here."""
+    return NotFoundError(f"there is no link from {source} to {target} here")

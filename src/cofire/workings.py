@@ -1,12 +1,11 @@
-"""What the verbs of one memory work with: store, model, encoder, recaller, spaces, recall log.
-
-Opened together, closed together, and moved to another embedding model together.
+"""What the verbs of a memory work with: an opened store (its model, active graphs and log of
+recalls with it, which many memories may share) and the spaces that the memory sees.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,9 +30,12 @@ if TYPE_CHECKING:
     from cofire.settings import Settings
 
 
-class Workings:
-    """Takes over `store` and `embedder` and closes them. `spaces` are the agent's own and those
-    of `projects`. `vectors` False: nothing is embedded, and the embedder only counts wordpieces.
+class OpenedStore:
+    """A store, opened, and all that the memories in it share: the model, the active graphs, the
+    log of recalls. Takes over `store` and `embedder` and closes them.
+
+    `vectors` False: nothing is embedded, and the embedder only counts wordpieces. `hosting`: it is
+    more than one memory's, so none of them may close it, replace it or move it to another model.
 
     `embedding` is held shared by whoever embeds and reads or writes what was embedded, and alone
     while the model changes; `importing`, in the same way, by an import for as long as it takes.
@@ -43,18 +45,14 @@ class Workings:
         self,
         store: Store,
         embedder: Embedder,
-        spaces: Sequence[SpaceInfo],
-        projects: Sequence[str],
         settings: Settings,
         *,
         vectors: bool,
         redact: Redact | None,
         trusted: Sequence[str] = (),
+        hosting: bool = False,
     ) -> None:
         used = embedder if vectors else None
-        graph_bytes = settings.graph_cache_mb * 1_000_000
-        own, *shared = spaces
-        named = dict(zip(projects, shared, strict=True))
         self.store = store
         self.embedder = embedder
         self.settings = settings
@@ -66,29 +64,13 @@ class Workings:
             store,
             used,
             embedder,
-            graph_bytes,
+            settings.graph_cache_mb * 1_000_000,
             space_bytes=settings.space_budget_mb * 1_000_000,
         )
-        self.spaces = VisibleSpaces(store, own, named, used, self.recaller.forget)
         self.log = RecallLog(store)
         self.embedding = SharedLock()
         self.importing = SharedLock()
-
-    @property
-    def named_tenant(self) -> str | None:
-        """What is done to a whole store is done to this tenant where the database keeps tenants
-        apart; None: to all of them."""
-        return self.spaces.own.ref.tenant if self.store.shared else None
-
-    def every_space(self) -> list[SpaceInfo]:
-        """The spaces of the whole store, or of its part that this memory may see."""
-        return self.store.spaces(self.named_tenant)
-
-    def settle(self) -> None:
-        """Write what is buffered, and take the spaces as they are now: before counting, copying
-        or comparing everything. Raises StoreError, EmbeddingMismatchError."""
-        self.log.flush()
-        self.spaces.renew()
+        self.hosting = hosting
 
     def retry_traces(self, *, thorough: bool = False) -> None:
         """Clear the files of what was deleted where that could not be done at once; what still is
@@ -104,7 +86,6 @@ class Workings:
         self.vectors = True
         self.encoder = self.encoder.with_embedder(model)
         self.recaller.use(model)
-        self.spaces.use(model)
 
     def close(self) -> None:
         """Write what is buffered and let go of files; closing again does nothing."""
@@ -114,6 +95,104 @@ class Workings:
             closing.callback(self.retry_traces)
             closing.callback(self.recaller.close)
             closing.callback(self.log.close)
+
+
+class Workings:
+    """What the verbs of one memory work with: an opened store, and the `spaces` in it that this
+    memory sees, the agent's own first and then those of `projects`."""
+
+    def __init__(
+        self, opened: OpenedStore, spaces: Sequence[SpaceInfo], projects: Sequence[str]
+    ) -> None:
+        own, *shared = spaces
+        named = dict(zip(projects, shared, strict=True))
+        self.opened = opened
+        used = opened.embedder if opened.vectors else None
+        self.spaces = VisibleSpaces(opened.store, own, named, used, opened.recaller.forget)
+
+    @property
+    def store(self) -> Store:
+        return self.opened.store
+
+    @property
+    def embedder(self) -> Embedder:
+        return self.opened.embedder
+
+    @property
+    def settings(self) -> Settings:
+        return self.opened.settings
+
+    @property
+    def vectors(self) -> bool:
+        return self.opened.vectors
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.opened.encoder
+
+    @property
+    def trusted(self) -> frozenset[str]:
+        return self.opened.trusted
+
+    @property
+    def interactions(self) -> Interactions:
+        return self.opened.interactions
+
+    @property
+    def recaller(self) -> Recaller:
+        return self.opened.recaller
+
+    @property
+    def log(self) -> RecallLog:
+        return self.opened.log
+
+    @property
+    def embedding(self) -> SharedLock:
+        return self.opened.embedding
+
+    @property
+    def importing(self) -> SharedLock:
+        return self.opened.importing
+
+    @property
+    def named_tenant(self) -> str | None:
+        """What is done to a whole store is done to this tenant where the database, or who hosts
+        this memory, keeps tenants apart; None: to all of them."""
+        apart = self.store.shared or self.opened.hosting
+        return self.spaces.own.ref.tenant if apart else None
+
+    def every_space(self) -> list[SpaceInfo]:
+        """The spaces of the whole store, or of its part that this memory may see."""
+        return self.store.spaces(self.named_tenant)
+
+    def settle(self) -> None:
+        """Write what is buffered, and take the spaces as they are now: before counting, copying
+        or comparing everything. Raises StoreError, EmbeddingMismatchError."""
+        self.log.flush()
+        self.spaces.renew()
+
+    def require_whole_store(self, doing: str) -> None:
+        """Raises ConfigurationError where others use the same opened store: what is done to all of
+        it is not one memory's to do."""
+        if self.opened.hosting:
+            raise ConfigurationError(
+                f"{doing} is done to the whole store, which this memory shares with others here; "
+                "open it by `Memory.open`, or use the command line"
+            )
+
+    def retry_traces(self, *, thorough: bool = False) -> None:
+        """See `OpenedStore.retry_traces`."""
+        self.opened.retry_traces(thorough=thorough)
+
+    def use(self, model: Embedder) -> None:
+        """From now on embed with `model`."""
+        self.opened.use(model)
+        self.spaces.use(model)
+
+    def close(self) -> None:
+        """Close the store if it is this memory's alone; closing again does nothing."""
+        if not self.opened.hosting:
+            self.opened.close()
 
 
 def open_workings(
@@ -132,40 +211,92 @@ def open_workings(
     encrypt: bool | None = None,
 ) -> Workings:
     """See `Memory.open`."""
-    hook = as_hook(redact)
     exempt = as_names("trusted", trusted)
-    settings = _chosen_settings(settings, embedder)
-    own = None if embedder is None or isinstance(embedder, str) else VerifiedEmbedder(embedder)
     shared = as_names("projects", projects)
     refs = _named_spaces(tenant, identity, user, shared)
-    where = _place(url_or_path, settings)
-    store = open_store(
-        where, create=create, busy_timeout=settings.write_wait, durability=settings.durability,
-        statement_timeout=settings.statement_timeout, pool_size=settings.pool_size,
-        master_key=master_key(settings),
-        encrypt_new=settings.encrypt_new_spaces if encrypt is None else encrypt,
+    spaces: list[SpaceInfo] = []
+
+    def met(store: Store) -> tuple[str, int] | None:
+        spaces.extend(_open_spaces(store, refs, encrypt=encrypt))
+        return _stored_model(spaces) if vectors else None
+
+    opened = open_opened(
+        url_or_path, create=create, vectors=vectors, embedder=embedder, redact=redact,
+        settings=settings, trusted=exempt, encrypt=encrypt, met=met,
     )  # fmt: skip
-    with ExitStack() as opened:
-        opened.callback(store.close)
-        now = to_micros(datetime.now(UTC))
-        spaces = [open_space(store, ref, now) for ref in refs]
-        if encrypt:
-            _require_encrypted(spaces)
-        model: Embedder
-        if own is not None:
-            model = own
-        else:
-            model = make_embedder(settings, _stored_model(spaces) if vectors else None)
-            opened.callback(model.close)
-        if vectors:
-            for space in spaces:
-                require_model(space, model, where)
-        workings = Workings(
-            store, model, spaces, shared, settings, vectors=vectors, redact=hook, trusted=exempt
-        )
-        opened.pop_all()  # its own to close from now on
+    with ExitStack() as opening:
+        opening.callback(opened.close)
+        workings = _workings(opened, spaces, shared, _place(url_or_path, opened.settings))
+        opening.pop_all()  # its own to close from now on
     workings.retry_traces()
     return workings
+
+
+def open_opened(
+    url_or_path: str | Path | None,
+    *,
+    create: bool,
+    vectors: bool,
+    embedder: Embedder | str | None,
+    redact: Redact | None,
+    settings: Settings | None,
+    trusted: Sequence[str],
+    encrypt: bool | None,
+    met: Callable[[Store], tuple[str, int] | None],
+    hosting: bool = False,
+) -> OpenedStore:
+    """Open a store and its model. `met` is given the store, and tells the name and dimension of
+    the vectors in it, if any. Raises as `Memory.open`."""
+    hook = as_hook(redact)
+    settings = _chosen_settings(settings, embedder)
+    own = None if embedder is None or isinstance(embedder, str) else VerifiedEmbedder(embedder)
+    store = open_store(
+        _place(url_or_path, settings), create=create, busy_timeout=settings.write_wait,
+        durability=settings.durability, statement_timeout=settings.statement_timeout,
+        pool_size=settings.pool_size, master_key=master_key(settings),
+        encrypt_new=settings.encrypt_new_spaces if encrypt is None else encrypt,
+    )  # fmt: skip
+    with ExitStack() as opening:
+        opening.callback(store.close)
+        stored = met(store)
+        model = own if own is not None else make_embedder(settings, stored)
+        if own is None:
+            opening.callback(model.close)
+        opened = OpenedStore(
+            store, model, settings,
+            vectors=vectors, redact=hook, trusted=trusted, hosting=hosting,
+        )  # fmt: skip
+        opening.pop_all()
+    return opened
+
+
+def hosted_workings(
+    opened: OpenedStore, identity: str, user: str | None, projects: Sequence[str] | str, tenant: str
+) -> Workings:
+    """One memory's part of a store that is opened for many. Raises as `Memory.open`."""
+    shared = as_names("projects", projects)
+    spaces = _open_spaces(opened.store, _named_spaces(tenant, identity, user, shared))
+    return _workings(opened, spaces, shared, "this store")
+
+
+def _workings(
+    opened: OpenedStore, spaces: Sequence[SpaceInfo], projects: Sequence[str], where: object
+) -> Workings:
+    """Raises EmbeddingMismatchError."""
+    if opened.vectors:
+        for space in spaces:
+            require_model(space, opened.embedder, where)
+    return Workings(opened, spaces, projects)
+
+
+def _open_spaces(
+    store: Store, refs: Sequence[SpaceRef], *, encrypt: bool | None = None
+) -> list[SpaceInfo]:
+    now = to_micros(datetime.now(UTC))
+    spaces = [open_space(store, ref, now) for ref in refs]
+    if encrypt:
+        _require_encrypted(spaces)
+    return spaces
 
 
 def chosen_embedder(embedder: Embedder | str, settings: Settings) -> Embedder:

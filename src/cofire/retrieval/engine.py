@@ -87,7 +87,7 @@ class Recaller:
         database's indexes serve its space (None: none is so large)."""
         self._store = store
         self._space_bytes = space_bytes
-        self._names: dict[int, set[int]] = {}
+        self._names: dict[tuple[tuple[int, int], ...], set[int]] = {}
         self._embedder = embedder
         self._graph_bytes = graph_bytes
         self._graphs = Graphs(store, embedder, graph_bytes, most=space_bytes)
@@ -101,7 +101,9 @@ class Recaller:
     def forget(self, space: SpaceInfo) -> None:
         """After a deletion in `space`."""
         self._graphs.forget(space)
-        self._names.pop(space.tenant_id, None)
+        gone = (space.tenant_id, space.space_id)
+        for asked in [asked for asked in self._names.copy() if gone in asked]:
+            self._names.pop(asked, None)
         self._header_tokens.cache_clear()
 
     def use(self, embedder: Embedder) -> None:
@@ -299,7 +301,8 @@ class Recaller:
             return graphs
         # Who speaks in such a space is known from its parts alone. Names of theirs are taken out of
         # the question, which is then looked up once more, without them; they are kept in mind.
-        met = self._names.setdefault(spaces[0].tenant_id, set())
+        together = tuple((space.tenant_id, space.space_id) for space in spaces)
+        met = self._names.setdefault(together, set())
         question = _read(graphs, query, now, profile, met)
         for _ in range(2):
             asked = sought(self._asked(question, profile)[0], filters)

@@ -39,6 +39,9 @@ FIT_SAMPLE = 10_000
 
 _log = get_logger(__name__)
 
+Key = tuple[int, int]
+"""Tenant and space: the numbers of spaces count from 1 in every tenant."""
+
 
 class Graphs:
     """The active graphs of a store's spaces."""
@@ -59,9 +62,9 @@ class Graphs:
         self._embedder = embedder
         self._cache = GraphCache(budget)
         self._most = most
-        self._saved: dict[int, int] = {}
-        self._spaces: dict[int, SpaceInfo] = {}
-        self._unsettled: set[int] = set()
+        self._saved: dict[Key, int] = {}
+        self._spaces: dict[Key, SpaceInfo] = {}
+        self._unsettled: set[Key] = set()
         """Spaces that were opened while the embedder could not even tell what it is."""
 
     @property
@@ -74,7 +77,7 @@ class Graphs:
         where indexes serve it. Raises NotFoundError, EmbeddingMismatchError, StoreError."""
         if revision is None:
             revision = self._store.revision(space)
-        return self._cache.get(space.space_id, revision, lambda held: self._refreshed(space, held))
+        return self._cache.get(_place(space), revision, lambda held: self._refreshed(space, held))
 
     def standing(self, space: SpaceInfo) -> Standing:
         """The space's revision now, and whether indexes serve it. Raises NotFoundError."""
@@ -83,7 +86,7 @@ class Graphs:
     def part(self, space: SpaceInfo, sought: Sought) -> ActiveGraph:
         """A graph of what a question needs of a space that indexes serve, made for it alone.
         Raises as `get`."""
-        self._cache.discard(space.space_id)  # it was held until the indexes served it
+        self._cache.discard(_place(space))  # it was held until the indexes served it
         graph = ActiveGraph.empty(self._dimension(self._store.refreshed(space)))
         found = self._store.part(space, sought)
         return graph.apply(found.changes).as_part(found.documents, found.frequencies)
@@ -96,12 +99,12 @@ class Graphs:
         if not self._unsettled and all(graph.dimension == dimension for graph in graphs):
             return graphs
         for space in spaces:
-            if space.space_id in self._unsettled:
-                self._cache.discard(space.space_id)
+            if _place(space) in self._unsettled:
+                self._cache.discard(_place(space))
         return [self.get(space) for space in spaces]
 
     def _refreshed(self, space: SpaceInfo, held: ActiveGraph | None) -> ActiveGraph:
-        if space.space_id in self._unsettled:
+        if _place(space) in self._unsettled:
             held = None
         graph = held if held is not None else self._opened(space)
         changes = self._store.changes(space, graph.revision)
@@ -111,7 +114,7 @@ class Graphs:
         graph = graph.apply(changes)
         if graph.projection is None and graph.items >= COARSE_FROM and space.dimension:
             graph = graph.with_projection(self._fitted(space, graph))
-        self._spaces[space.space_id] = space
+        self._spaces[_place(space)] = space
         if held is None:
             self._weigh(space, graph)
         return graph
@@ -138,7 +141,7 @@ class Graphs:
         if path is not None and path.exists():
             loaded = load_sidecar(path, _key(space, dimension), projection)
             if loaded.graph is not None and self._holds(space, loaded.graph):
-                self._saved[space.space_id] = loaded.graph.items
+                self._saved[_place(space)] = loaded.graph.items
                 return loaded.graph
             reason = loaded.reason or "of another copy of the store"
             _log.info("sidecar not used", path=str(path), reason=reason)
@@ -168,9 +171,9 @@ class Graphs:
         except (EmbeddingError, ConfigurationError):
             # A server that has to be asked for it and does not answer. It will not embed the
             # question either, and then a recall goes by words and says why.
-            self._unsettled.add(space.space_id)
+            self._unsettled.add(_place(space))
             return space.dimension or 1
-        self._unsettled.discard(space.space_id)
+        self._unsettled.discard(_place(space))
         if space.dimension is None:
             return dimension
         if (space.model, space.dimension) != (name, dimension):
@@ -225,14 +228,14 @@ class Graphs:
 
     def save(self) -> None:
         """Write the sidecars of spaces that grew since theirs was written."""
-        for space_id, space in list(self._spaces.items()):
-            graph = self._cache.peek(space_id)
+        for key, space in list(self._spaces.items()):
+            graph = self._cache.peek(key)
             path = _sidecar(self._store, space)
             if graph is None or path is None or graph.items < SIDECAR_FROM:
                 continue
-            if space_id in self._unsettled:
+            if key in self._unsettled:
                 continue
-            newer = graph.items - self._saved.get(space_id, 0)
+            newer = graph.items - self._saved.get(key, 0)
             if newer * SIDECAR_SHARE > graph.items:
                 self._save(space, graph, path)
 
@@ -242,7 +245,7 @@ class Graphs:
         except OSError as exc:
             _log.info("sidecar not written", path=str(path), reason=str(exc))
             return
-        self._saved[space.space_id] = graph.items
+        self._saved[_place(space)] = graph.items
         # What was forgotten by another process while this was written must not stay in it; what
         # is forgotten from now on deletes the file itself.
         changes = self._store.changes(space, graph.revision)
@@ -254,14 +257,18 @@ class Graphs:
         path = self._store.sidecar(space)
         if path is not None:
             delete_sidecar(path)
-        self._saved.pop(space.space_id, None)
-        self._cache.discard(space.space_id)
+        self._saved.pop(_place(space), None)
+        self._cache.discard(_place(space))
 
     def close(self) -> None:
         """Write sidecars and let go of the graphs."""
         self.save()
         self._cache.clear()
         self._spaces.clear()
+
+
+def _place(space: SpaceInfo) -> Key:
+    return space.tenant_id, space.space_id
 
 
 def _sidecar(store: Store, space: SpaceInfo) -> Path | None:

@@ -1,0 +1,123 @@
+"""`Memories`: the memories of many agents and users in one opened store."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from cofire.arguments import as_names
+from cofire.encoding.encoder import Redact
+from cofire.memory import Memory
+from cofire.models import Embedder
+from cofire.store import Store
+from cofire.workings import OpenedStore, hosted_workings, open_opened
+
+if TYPE_CHECKING:
+    from cofire.settings import Settings
+
+HELD = 10_000
+"""Memories kept open, least recently used first to go: a few hundred bytes each, beside their
+active graphs, which have a budget of their own."""
+
+Name = tuple[str, str, str | None, tuple[str, ...]]
+
+
+class Memories:
+    """A store opened once for everybody it is served to: one pool of connections, one model, one
+    budget of active graphs, one log of recalls, whoever asks.
+
+    `of` gives the memory of one agent and user. Safe to use from many threads, and after a fork.
+    """
+
+    def __init__(self, opened: OpenedStore) -> None:
+        """For `Memories.open`; takes over what it is given and closes it."""
+        self._opened = opened
+        self._held: OrderedDict[Name, Memory] = OrderedDict()
+        self._lock = Lock()
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str | Path | None = None,
+        *,
+        create: bool = True,
+        vectors: bool = True,
+        embedder: Embedder | str | None = None,
+        redact: Redact | None = None,
+        trusted: Sequence[str] | str = (),
+        settings: Settings | None = None,
+    ) -> Self:
+        """Open or make a store, as `Memory.open` does. Raises what that raises."""
+        opened = open_opened(
+            url_or_path, create=create, vectors=vectors, embedder=embedder, redact=redact,
+            settings=settings, trusted=as_names("trusted", trusted), encrypt=None,
+            met=lambda _: None, hosting=True,
+        )  # fmt: skip
+        opened.retry_traces()
+        return cls(opened)
+
+    def of(
+        self,
+        identity: str = "default",
+        user: str | None = None,
+        projects: Sequence[str] | str = (),
+        *,
+        tenant: str = "default",
+    ) -> Memory:
+        """The memory of an agent, as `Memory.open` opens it, its spaces made if need be. It shares
+        everything else with the others, so closing it does nothing, and what is done to a whole
+        store (restoring, scrubbing, re-embedding, changing the master key) it refuses. Raises
+        EmbeddingMismatchError, InputError, StoreError."""
+        shared = as_names("projects", projects)
+        name = (tenant, identity, user, shared)
+        with self._lock:
+            held = self._held.get(name)
+            if held is not None:
+                self._held.move_to_end(name)
+                return held
+        made = Memory(hosted_workings(self._opened, identity, user, shared, tenant))
+        with self._lock:
+            held = self._held.setdefault(name, made)
+            while len(self._held) > HELD:
+                self._held.popitem(last=False)
+        return held
+
+    @property
+    def store(self) -> Store:
+        """The opened store."""
+        return self._opened.store
+
+    @property
+    def settings(self) -> Settings:
+        """What it was opened with."""
+        return self._opened.settings
+
+    @property
+    def graph_bytes(self) -> int:
+        """Bytes of active graphs in memory."""
+        return self._opened.recaller.nbytes
+
+    def flush(self) -> None:
+        """Write the recall records that are buffered now. Raises StoreError."""
+        self._opened.log.flush()
+
+    def close(self) -> None:
+        """Write what is still buffered and let go of files; closing again does nothing."""
+        with self._lock:
+            self._held.clear()
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,182 @@
+"""The gate: whoever asks, by whatever protocol, asks `Service.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from cofire.errors import AccessError, CofireError, LimitedError
+from cofire.memories import Memories
+from cofire.memory import Memory
+from cofire.server.access import Caller, Place, Where
+from cofire.server.actions import NEEDS, Action
+
+R = TypeVar("R")
+
+THREADS = 4
+"""Verbs that run at once in one process. More than a few only contend for the interpreter, which
+the event loop needs as well."""
+WAITING = 256
+"""Verbs that may wait for their turn; further ones are refused at once, with a time to wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request as it is measured and audited. `surface` is rest, mcp or worker; `request` the
+    id by which its caller knows it."""
+
+    caller: Caller
+    action: Action
+    place: Place | None
+    surface: str
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """How a request ended: `outcome` is ok, denied or error, `code` the class of the error,
+    `count` how many memories it was about, `seconds` how long it took."""
+
+    outcome: str
+    code: str | None
+    count: int
+    seconds: float
+
+
+class Witness(Protocol):
+    """Who is told of every request: the audit trail, metrics, spans. `told` runs on the thread of
+    the verb, before the caller is answered; what it raises is the caller's error."""
+
+    def told(self, asked: Asked, answered: Answered, result: object) -> None: ...
+
+
+class Service:
+    """Memories for callers. One for each process; safe in one event loop with many threads."""
+
+    def __init__(
+        self,
+        memories: Memories,
+        *,
+        witnesses: tuple[Witness, ...] = (),
+        threads: int = THREADS,
+        waiting: int = WAITING,
+    ) -> None:
+        """Does not take over `memories`."""
+        self.memories = memories
+        self._witnesses = witnesses
+        self._threads = threads
+        self._most = threads + waiting
+        self._running = 0
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(
+        self,
+        caller: Caller,
+        action: Action,
+        where: Where,
+        verb: Callable[[Memory], R],
+        *,
+        surface: str,
+        request: str | None = None,
+        count: Callable[[R], int] | None = None,
+    ) -> R:
+        """What `verb` gives, called on a thread with the memory that `where` names, if the caller
+        may do `action` there. A caller who goes away does not stop a verb that has begun: what it
+        wrote stays. Raises ForbiddenError, LimitedError, InputError, and whatever the verb does."""
+
+        def work(place: Place) -> R:
+            memory = self.memories.of(
+                place.identity, place.user, place.projects, tenant=place.tenant
+            )
+            return verb(memory)
+
+        return await self.about(
+            caller, action, where, work, surface=surface, request=request, count=count
+        )
+
+    async def about(
+        self,
+        caller: Caller,
+        action: Action,
+        where: Where,
+        work: Callable[[Place], R],
+        *,
+        surface: str,
+        request: str | None = None,
+        count: Callable[[R], int] | None = None,
+    ) -> R:
+        """As `run`, for what is no memory's verb (keys, the audit trail, jobs): `work` is given
+        the place only."""
+        started = perf_counter()
+        place: Place | None = None
+
+        def asked() -> Asked:
+            return Asked(
+                caller=caller, action=action, place=place, surface=surface, request=request
+            )
+
+        def whole() -> R:
+            try:
+                result = work(place) if place is not None else None
+            except CofireError as error:
+                self._tell(asked(), _failed(error, started), None)
+                raise
+            answered = Answered(
+                outcome="ok",
+                code=None,
+                count=0 if count is None else count(result),  # type: ignore[arg-type]
+                seconds=perf_counter() - started,
+            )
+            self._tell(asked(), answered, result)
+            return result  # type: ignore[return-value]
+
+        try:
+            caller.require(NEEDS[action])
+            place = caller.place(where)
+        except CofireError as error:
+            failed = _failed(error, started)
+            await self._threaded(lambda: self._tell(asked(), failed, None))
+            raise
+        return await self._threaded(whole)
+
+    def _tell(self, asked: Asked, answered: Answered, result: object) -> None:
+        for witness in self._witnesses:
+            witness.told(asked, answered, result)
+
+    def _threaded(self, call: Callable[[], R]) -> Awaitable[R]:
+        return self._on_thread(call)
+
+    async def _on_thread(self, call: Callable[[], R]) -> R:
+        with self._turn():
+            if self._limiter is None:  # it belongs to the running event loop
+                self._limiter = anyio.CapacityLimiter(self._threads)
+            return await anyio.to_thread.run_sync(call, limiter=self._limiter)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._running >= self._most:
+            raise LimitedError(
+                f"{self._running} requests are being worked on or wait, which is as many as this "
+                "server takes; try again in a second",
+                retry_after=1.0,
+            )
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+
+def _failed(error: CofireError, started: float) -> Answered:
+    return Answered(
+        outcome="denied" if isinstance(error, AccessError) else "error",
+        code=type(error).__name__,
+        count=0,
+        seconds=perf_counter() - started,
+    )
