@@ -19,11 +19,12 @@ from cofire.store.schema import accesses, recall_items, recalls
 from cofire.store.session import Query, Row, Session
 from cofire.store.writing import take_turn
 
-FIND_RECALL = Query(
-    lambda _: select(recalls.c.time).where(
+RECALLS_BETWEEN = Query(
+    lambda _: select(recalls.c.uid).where(
         recalls.c.tenant == bindparam("tenant"),
         recalls.c.space == bindparam("space"),
-        recalls.c.uid == bindparam("uid"),
+        recalls.c.uid >= bindparam("first"),
+        recalls.c.uid <= bindparam("last"),
     )
 )
 ADD_RECALL = Query(lambda _: insert(recalls))
@@ -120,15 +121,21 @@ def _record(
     wanted = sorted({hit.number for record in batch for hit in record.hits})
     found = session.all(WHOLES, numbers=session.pack(wanted), **here)
     wholes = {number: parent or number for number, parent in found}
+    # What was buffered together was asked within a second or two, and uids are in order of time:
+    # one look at that stretch tells which are kept already, where a look for each took a round
+    # trip for each.
+    uids = [record.uid for record in batch]
+    stored = session.all(RECALLS_BETWEEN, first=min(uids), last=max(uids), **here)
+    known = {bytes(row[0]) for row in stored}
     kept: dict[bytes, Row] = {}
     hits: list[Row] = []
     used: Counter[int] = Counter()
     last: dict[int, int] = {}
     for record in batch:
         left = {hit.number: hit for hit in record.hits if hit.number in wholes}
-        known = record.uid in kept or session.one(FIND_RECALL, uid=record.uid, **here) is not None
-        if known or (record.hits and not left):
+        if record.uid in known or (record.hits and not left):
             continue
+        known.add(record.uid)
         own = (record.uid, record.time, record.profile, record.principal, record.query)
         kept[record.uid] = (*here.values(), *own)
         for hit in left.values():
