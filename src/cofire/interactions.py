@@ -21,14 +21,14 @@ class Interactions:
     together. Kept in this process only: it is a hint, not a memory. Safe between threads."""
 
     def __init__(self) -> None:
-        self._uses: OrderedDict[tuple[int, str, str], Uses] = OrderedDict()
+        self._uses: OrderedDict[tuple[int, int, str, str], Uses] = OrderedDict()
         self._lock = Lock()
 
     def together(
         self, space: SpaceInfo, interaction: str, principal: str, time: int, used: frozenset[int]
     ) -> frozenset[int]:
         """What was used within the window before `time`, besides `used`; `used` is noted."""
-        key = (space.space_id, interaction, principal)
+        key = (space.tenant_id, space.space_id, interaction, principal)
         with self._lock:
             uses = self._uses.setdefault(key, deque(maxlen=RECENT))
             self._uses.move_to_end(key)

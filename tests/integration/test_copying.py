@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,14 @@ from cofire.errors import (
     StoreUnavailableError,
 )
 from cofire.settings import load_settings
-from cofire.store import Store, copied_rows, copier, open_store
+from cofire.store import Store, copied_rows, copied_serving, copier, open_store
 from cofire.store.copy_report import CopyReport
 from cofire.store.copying import copy_store, discard_copies
 from cofire.store.records import tenant_number
 from cofire.store.schema import SPACE_TABLES, metadata
 from cofire.store.sealing import parse_key
 from cofire.testing import an_item, full_item, make_space
+from cofire.testing.serving import DIGEST, HASH, a_key, an_entry, begun
 from cofire.types import SpaceRef
 from confirming import forget_all
 from postgres_server import Database
@@ -43,6 +45,7 @@ DATA = Path(__file__).parents[1] / "store" / "data" / "schema-0003.db.gz"
 KEY = "Y29maXJlIHRlc3RzOiBhIGtleSBvZiAzMiBieXRlcyE="
 TENANTS = ("default", "harbour")
 WHO = (("default", "agent"), ("harbour", "agent"), ("default", "sealed"))
+NOT_COPIED = {"claims", "jobs", "idempotency"}
 QUESTIONS = ("Where is the boathouse key?", "ferry", "Who lives in Emden?")
 KILLED_AFTER = """
     import os, signal, sys
@@ -90,11 +93,14 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             assert space is not None
             store.put_projection(space, 1, np.eye(16, dtype="<f4").tobytes())
             store.append(space, [an_item("Boats, all in all.", kind="shape", pending=True)])
+        for tenant in TENANTS:
+            store.put_key(tenant, a_key(users=("mara",)))
+            store.write_audit([an_entry(3, tenant=tenant, space=1), an_entry(5, tenant=tenant)])
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         for table in {*SPACE_TABLES, *metadata.sorted_tables}:
             (count,) = connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()  # noqa: S608
-            assert count or table.name == "claims", table.name
+            assert count or table.name in NOT_COPIED, table.name
     return path.read_bytes()
 
 
@@ -368,6 +374,48 @@ def test_into_a_tenant_with_spaces_of_its_own(full: Path, target: str) -> None:
         found = [hit.id for hit in memory.recall("ferry", now="2026-03-10T08:00Z").items]
     with remembered(full, "harbour", "agent") as memory:
         assert found == [hit.id for hit in memory.recall("ferry", now="2026-03-10T08:00Z").items]
+
+
+def test_keys_and_the_audit_trail_come_along(
+    full: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copied_serving, "PAGE", 3)
+    with opened(full) as store:
+        (given,) = store.list_keys("harbour")
+        space = store.space(SpaceRef(tenant="harbour", identity="agent"), create=False)
+        assert space is not None
+        entries = [
+            an_entry(time, tenant="harbour", space=space.space_id) for time in (4, 4, 4, 4, 9)
+        ]
+        store.write_audit(entries)
+        store.revoke_key("harbour", given.uid, 8)
+        begun(store, now=10)
+        store.job_failed(space, "E", 10, None, dead=True)
+    with opened(target) as store:
+        made = make_space(store, "own", "harbour")  # takes the number 1
+        own = an_entry(4, tenant="harbour", space=made.space_id)
+        store.write_audit([own])
+        older = replace(a_key(name="older"), uid=given.uid)
+        assert store.put_key("harbour", older).revoked is None
+        kept = store.put_key("harbour", a_key(name="kept"))
+    report = copy(full, target)
+    assert {one.table: one.rows for one in report.tables}["audit"] == 9
+    assert {one.table: one.rows for one in report.tables}["api_keys"] == 2
+    with opened(full) as one, opened(target) as other:
+        # A token finds its key in the copy, too, though tenants were counted in the old file.
+        for store in (one, other):
+            found = store.find_key(tenant_number("harbour"), given.uid)
+            assert found is not None
+            assert (found.name, found.revoked) == ("laptop", 8)
+            assert store.touch_key(tenant_number("harbour"), given.uid, 10**9)
+        assert {key.uid for key in other.list_keys("harbour")} == {given.uid, kept.uid}
+        names = {space.space_id: space.ref for space in other.spaces("harbour")}
+        there = {row.uid: row for row in other.list_audit("harbour")}
+        assert names[there[own.uid].space or 0] == made.ref
+        assert {names[there[row.uid].space or 0] for row in entries} == {space.ref}
+        assert other.dead_jobs("harbour") == []
+        assert other.begin_request("t1", HASH, DIGEST, now=11, expires=99, stale=5).state == "new"
+        assert list(other.check("harbour")) == []
 
 
 def test_tenants_must_exist_and_be_named(full: Path, postgres_store: Database) -> None:

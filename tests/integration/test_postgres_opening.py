@@ -176,6 +176,17 @@ DATABASES = {
         ["CREATE POLICY more ON cofire.links FOR SELECT USING (true)"],
         ["DROP POLICY more ON cofire.links"],
     ),
+    "policy-for-the-owner": (
+        "the policies of jobs",
+        ["ALTER POLICY due_work ON cofire.jobs TO PUBLIC"],
+        ["ALTER POLICY due_work ON cofire.jobs TO {owner}"],
+    ),
+    "function": (
+        "the function cofire.told() runs with its owner's rights",
+        ["CREATE FUNCTION cofire.told() RETURNS bigint LANGUAGE sql SECURITY DEFINER "
+         "AS 'SELECT 1::bigint'"],
+        ["DROP FUNCTION cofire.told()"],
+    ),
     "policy-of-a-part": (
         "the part links_p0",
         ["CREATE POLICY more ON cofire.links_p0 USING (true)"],
@@ -305,6 +316,18 @@ def test_a_role_that_was_granted_nothing_is_refused(applicant: Applicant) -> Non
     refuses(applicant.url, ConfigurationError, "cofire db upgrade --app-role")
     applicant.grant()
     applicant.opens()
+
+
+def test_a_role_that_serves_need_not_look_for_work(applicant: Applicant) -> None:
+    for function in ("due_spaces(bigint, bigint, bigint, bigint)", "dead_jobs(bigint)"):
+        applicant.tell(f"REVOKE EXECUTE ON FUNCTION cofire.{function} FROM {{r}}")
+    with open_store(applicant.url) as store:
+        assert store.spaces("default") == []
+        with pytest.raises(ConfigurationError, match="this role may not do that"):
+            store.due_spaces(1, every=1, idle=1)
+    applicant.grant()
+    with open_store(applicant.url) as store:
+        assert store.due_spaces(1, every=1, idle=1) == []
 
 
 def test_an_unknown_database_or_role_is_refused(postgres_store: Database) -> None:

@@ -41,6 +41,8 @@ from postgres_server import Address, Database, fresh_database, template_with
 ALPHA, BRAVO, NOBODY = 11, 22, 33
 """Numbers of two tenants that have a row in every table, and of one that there is not."""
 TABLES = tuple(sorted(metadata.tables))
+LOOKED_AT = ("claims", "jobs", "spaces", "tenants")
+"""What the owner's functions for workers read."""
 UNSET = object()
 FORBIDDEN = psycopg.errors.InsufficientPrivilege
 MARKS = {ALPHA: "alpha", BRAVO: "bravo"}
@@ -171,9 +173,46 @@ def test_every_policy_is_the_one_that_was_designed(filled: Database) -> None:
     version = ("alembic_version", "the_schema", "PERMISSIVE", "{public}", "ALL", "true", None)
     # Lets the owner's function for full text, which applies the tenant itself, use its index.
     words = ("items", "full_text", "PERMISSIVE", "{cofire_owner}", "SELECT", "true", None)
+    # And those for workers, which look for what is due among all tenants.
+    work = [
+        (table, "due_work", "PERMISSIVE", "{cofire_owner}", "SELECT", "true", None)
+        for table in LOOKED_AT
+    ]
     assert sorted(rows, key=lambda row: row[:2]) == sorted(
-        [*expected, version, words], key=lambda row: row[:2]
+        [*expected, version, words, *work], key=lambda row: row[:2]
     )
+
+
+def test_workers_are_told_what_is_due_of_all_tenants_and_no_more(filled: Database) -> None:
+    asked = {
+        "dead_jobs(-1)": "tenant space tenant_name identity user project revision ran attempts "
+        "next_at dead error",
+        "due_spaces(9, 1, 1, 9)": "tenant space tenant_name identity user project lag changed "
+        "attempts",
+        "queue(9, 1, 1, -1)": "due waiting dead running oldest",
+    }
+    for function, columns in asked.items():
+        for tenant in (UNSET, ALPHA):
+            with asking(filled.app_url, tenant) as app:
+                found = app.execute(f"SELECT * FROM cofire.{function}".encode())  # noqa: S608
+                assert [one.name for one in found.description or ()] == columns.split()
+                rows = found.fetchall()
+                if "jobs" in function:
+                    assert [row[0] for row in rows] == [ALPHA, BRAVO]
+                else:
+                    assert rows == ([(0, 0, 2, 0, 0)] if "queue" in function else [])
+    with asking(filled.app_url, ALPHA) as app, pytest.raises(FORBIDDEN):
+        app.execute("SELECT * FROM cofire.standing_spaces(9, 1, 1)")
+    with psycopg.connect(filled.admin_url) as admin:
+        rows = admin.execute(
+            "SELECT proname, prosecdef, proconfig[1] FROM pg_proc "
+            "WHERE pronamespace = 'cofire'::regnamespace"
+        ).fetchall()
+    path = "search_path=cofire, pg_temp"
+    assert {name: (definer, set_) for name, definer, set_ in rows} == {
+        "standing_spaces": (False, None),
+        **dict.fromkeys(("dead_jobs", "due_spaces", "queue", "search_texts"), (True, path)),
+    }
 
 
 def test_views_ask_with_the_rights_of_whoever_asks(filled: Database) -> None:
@@ -224,8 +263,9 @@ def test_a_part_shows_nothing_even_to_the_owner_of_it(filled: Database) -> None:
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("role", ["app_url", "owner_url"])
 def test_only_the_tenant_that_is_named_is_seen(filled: Database, role: str, table: str) -> None:
-    # The owner's function for full text reads all of it (policy full_text), and changes nothing.
-    reads_all = (role, table) == ("owner_url", "items")
+    # The owner's functions for full text (policy full_text) and for workers (policy due_work) read
+    # all of it, and change nothing.
+    reads_all = role == "owner_url" and table in {"items", *LOOKED_AT}
     url = getattr(filled, role)
     statements = [
         "SELECT FROM {t}",

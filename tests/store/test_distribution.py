@@ -66,8 +66,13 @@ BY_NAME = "by a tenant's name: asks every shard, and gets one answer; its number
 ALL_TENANTS = "of all tenants: for SQLite only, `Store.shared` asks for one"
 EXEMPT: Mapping[str, str] = {
     "checking.STRAYS": ALL_TENANTS,
+    "checking_serving.OF_TENANTS": ALL_TENANTS,
     "copying.ALL_TENANTS": ALL_TENANTS,
     "copy_marker.FOUND": BY_NAME,
+    "jobs.DEAD_JOBS": ALL_TENANTS,
+    "jobs.DUE_SPACES": ALL_TENANTS,
+    "jobs.QUEUE": ALL_TENANTS,
+    "keys.ALL_TENANTS": ALL_TENANTS,
     "receipts.PENDING": ALL_TENANTS,
     "spaces.FIND_SPACE": BY_NAME,
     "spaces.FIND_TENANT": BY_NAME,
@@ -106,7 +111,9 @@ def _queries() -> Iterator[tuple[str, Query]]:
                 if query not in seen:
                     seen.add(query)
                     yield f"{query.build.__module__.rpartition('.')[2]}.{label}", query
-    flags = ("kinds speakers sessions since until after newest_first archived with_derived").split()
+    flags = (
+        "kinds speakers sessions since until after newest_first archived with_derived trusted_only"
+    ).split()
     for chosen in ((), *((flag,) for flag in flags), tuple(flags)):
         for wanted in (0, 2):
             given: dict[str, Any] = {flag: flag in chosen for flag in flags}

@@ -44,3 +44,20 @@ def test_what_was_asked_30_days_ago_goes(tmp_path: Path) -> None:
         log.flush()
         assert len(list(store.iterate_recalls(space))) == 2
         log.close()
+
+
+def test_spaces_of_two_tenants_that_have_one_number_are_both_purged(tmp_path: Path) -> None:
+    clock = datetime.now(UTC)
+    long_ago = to_micros(clock - timedelta(days=31)) // 1_000
+    with open_store(tmp_path / "m.db") as store:
+        spaces = [make_space(store, tenant=tenant) for tenant in ("t1", "t2")]
+        assert len({space.space_id for space in spaces}) == 1
+        log = RecallLog(store, interval=60.0)
+        for space in spaces:
+            store.append(space, [an_item()])
+            for _ in range(2):  # the first looks for old ones, the second need not
+                uid = new_uuid7(long_ago).bytes
+                log.add([(space, a_recall(uid=uid, numbers=(1,), time=to_micros(clock)))])
+        log.flush()
+        assert [list(store.iterate_recalls(space)) for space in spaces] == [[], []]
+        log.close()

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import FromClause, Table, and_, bindparam, exists, func, or_, select
 
 from cofire.errors import ConfigurationError, StoreCorruptError
+from cofire.store.checking_serving import OF_TENANTS
 from cofire.store.records import (
     DERIVED_SIGNAL,
     KINDS,
@@ -28,6 +29,7 @@ from cofire.store.schema import (
     derived,
     interactions,
     items,
+    jobs,
     links,
     models,
     recall_items,
@@ -240,6 +242,16 @@ HALF_ARCHIVED = Query(
         ),
     )
 )
+IMPOSSIBLE_JOBS = Query(
+    lambda _: select(jobs.c.space).where(
+        _here(jobs),
+        or_(
+            jobs.c.revision > bindparam("revision"),
+            jobs.c.attempts < 0,
+            and_(jobs.c.dead.is_not(None), jobs.c.attempts == 0),
+        ),
+    )
+)
 SIMPLE = (
     ("lost-segment", "segments whose text is not there", LOST_SEGMENTS),
     ("segment-count", "texts whose number of segments is wrong", MISCOUNTED_SEGMENTS),
@@ -254,6 +266,7 @@ SIMPLE = (
     ("derived", "memories that are not marked as what they are, derived or told", UNMARKED),
     ("closed", "derived memories whose end was recorded, but not when it is", WRONG_ENDS),
     ("superseded", "derived memories that others supersede and that have no end", ENDLESS),
+    ("job", "background consolidation has seen more than there is", IMPOSSIBLE_JOBS),
     ("archived", "segments that are archived unlike their text", HALF_ARCHIVED),
 )
 SPACE_NUMBERS = Query(
@@ -321,17 +334,21 @@ def check(backend: Backend, among: list[SpaceInfo], tenant: str | None) -> list[
     findings = backend.check()
     if findings:
         return findings  # what a damaged file says of its rows means nothing
-    findings += backend.read(Scope(tenant=tenant), _strays)
+    findings += backend.read(Scope(tenant=tenant), _of_tenants)
     for space in among:
         findings += backend.read(of_space(space), partial(_examined, space=space))
     return findings
 
 
-def _strays(session: Session) -> list[Finding]:
+def _of_tenants(session: Session) -> list[Finding]:
+    questions = [
+        *(("stray", f"spaces in {name} that do not exist", query) for name, query in STRAYS),
+        *OF_TENANTS,
+    ]
     return [
         finding
-        for name, query in STRAYS
-        for finding in _found("stray", f"spaces in {name} that do not exist", session.all(query))
+        for code, what, query in questions
+        for finding in _found(code, what, session.all(query))
     ]
 
 

@@ -29,6 +29,7 @@ from cofire.store.schema import (
     claims,
     consolidations,
     events,
+    jobs,
     projections,
     spaces,
     steps,
@@ -87,9 +88,10 @@ def _of_table(table: Table) -> CopiedTable:
 
 
 COPIED: Mapping[str, CopiedTable] = {
-    table.name: _of_table(table) for table in SPACE_TABLES if table is not claims
+    table.name: _of_table(table) for table in SPACE_TABLES if table not in {claims, jobs}
 }
-"""Every table of a space by its name, in the order of copying. Nobody holds a claim in a copy."""
+"""Every table of a space by its name, in the order of copying. Nobody holds a claim in a copy, and
+how workers get on is the business of each store's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

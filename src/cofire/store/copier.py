@@ -21,6 +21,7 @@ from cofire.store.copied_rows import (
     row_count,
     state_of,
 )
+from cofire.store.copied_serving import copy_serving
 from cofire.store.copied_spaces import (
     MODELS,
     SPACE_COLUMNS,
@@ -318,16 +319,16 @@ class Copier:
     # Finishing
 
     def _close(self, job: Job, made: Mapping[SpaceRef, Unfinished]) -> dict[str, Tally]:
-        """Copies a tenant's receipts, then makes its spaces ones like others."""
+        """Copies what is a tenant's own, then makes its spaces ones like others."""
         tenant = self.target.glance(Scope(tenant=job.name), FIND_TENANT, name=job.name)[0][0]
         ids = {space.space_id: made[space.ref].space for space in job.spaces}
         markers = [one.marker for one in made.values() if one.marker is not None]
         offset = markers[0].offset if markers else 0
-        found, wanted = copy_receipts(
-            self.source, self.target, job.tenant, tenant, lambda id: ids.get(id, id + offset)
-        )
-        if found != wanted:
-            raise self._differs(job.name, "receipts", found, wanted)
+        way = (self.source, self.target, job.tenant, tenant, lambda id: ids.get(id, id + offset))
+        copied = {"receipts": copy_receipts(*way), **copy_serving(*way)}
+        for name, (found, wanted) in copied.items():
+            if found != wanted:
+                raise self._differs(job.name, name, found, wanted)
         scope = Scope(tenant=tenant, spaces=tuple(sorted(one.space for one in made.values())))
         rows = self.source.glance(Scope(tenant=job.name), MODELS, tenant=job.tenant)
         known = {id: (name, dimension) for id, name, dimension in rows}
@@ -341,7 +342,7 @@ class Copier:
         return {
             "tenants": Tally().counted([canonical((job.name,))]),
             "models": Tally().counted([canonical(named) for named in known.values()]),
-            "receipts": wanted,
+            **{name: wanted for name, (_, wanted) in copied.items()},
         }
 
 

@@ -67,7 +67,7 @@ def sums(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 def as_rows(tallies: Mapping[str, Tally]) -> tuple[CopiedRows, ...]:
     """Tallies as a report lists them, in the order of copying."""
-    order = ("tenants", "models", SPACE_ROW, *COPIED, "receipts")
+    order = ("tenants", "models", SPACE_ROW, *COPIED, "receipts", "api_keys", "audit")
     return tuple(_rows_of(tallies, order))
 
 

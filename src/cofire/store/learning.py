@@ -20,7 +20,7 @@ from cofire.store.events import (
 from cofire.store.folding import Fold, Move, Pair
 from cofire.store.forgetting import prune_tombstones
 from cofire.store.recording import check_evidence
-from cofire.store.records import EventRecord, SpaceInfo
+from cofire.store.records import UNTRUSTED_SIGNAL, EventRecord, SpaceInfo
 from cofire.store.redaction import CUES_AMONG
 from cofire.store.rules import require_rule
 from cofire.store.schema import items, spaces
@@ -34,12 +34,16 @@ PRUNE_EVERY = 256
 """Writes between two looks, by a space that evicts links, whether it keeps too many tombstones."""
 
 KINDS_AMONG = Query(
-    lambda flavour: select(items.c.number, items.c.parent, items.c.kind).where(
+    lambda flavour: select(
+        items.c.number, items.c.parent, items.c.kind, items.c.signals.op("&")(UNTRUSTED_SIGNAL)
+    ).where(
         items.c.tenant == bindparam("tenant"),
         items.c.space == bindparam("space"),
         items.c.number.in_(flavour.members("numbers")),
     )
 )
+VOUCHING = frozenset({"used", "explicit"})
+"""Signals by which somebody who is trusted says that what is not trusted was of use."""
 UNTAKE_TURN = Query(
     lambda _: (
         update(spaces)
@@ -104,7 +108,10 @@ def learn(
     items, are passed over. What was counted before is not counted again, and if that is all, no
     event is appended and the revision stays. A new cue is stored only if a memory answered it.
     An item that gets more links than the rule's K loses the weakest; beyond `most_cues` the cue
-    that was used longest ago goes; both are events of their own. `now` (µs) is when new rows are
+    that was used longest ago goes; both are events of their own. What is not trusted earns nothing
+    by having been cited, opened, retrieved or near: only if a `trusted` principal says that it was
+    used (`VOUCHING`). The event does not name what earned nothing, so that the log stays all there
+    is to know. `now` (µs) is when new rows are
     made.
 
     Raises InputError for impossible evidence, NotFoundError if the space is gone, and
@@ -170,11 +177,17 @@ def _as_record(
         space=turn.space,
         numbers=session.pack(sorted(wanted)),
     )
-    wholes = {number: parent or number for number, parent, kind in rows if kind != CUE_KIND}
-    cues = {number for number, _, kind in rows if kind == CUE_KIND}
+    wholes = {number: parent or number for number, parent, kind, _ in rows if kind != CUE_KIND}
+    cues = {number for number, _, kind, _ in rows if kind == CUE_KIND}
+    outside = {number for number, _, _, marked in rows if marked}
+    if trusted and event.signal in VOUCHING:
+        outside = set()
+    rewards = event.outcome is None or event.outcome > 0.0
     credit: dict[int, float] = {}
     for number, own in event.items:
         whole = wholes.get(number)
+        if number in outside and own > 0.0 and rewards:
+            continue
         if whole is not None and abs(own) > abs(credit.get(whole, 0.0)):
             credit[whole] = own
     via = {

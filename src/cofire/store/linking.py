@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from sqlalchemy import bindparam, select
 
-from cofire.errors import InputError, NotFoundError
+from cofire.errors import InputError, LinkExistsError, NotFoundError
 from cofire.store.events import add_events
 from cofire.store.folding import Pair
 from cofire.store.records import LINK_CODES, EventRecord, SpaceInfo
@@ -54,8 +54,8 @@ def link(
 
     A learned link of two memories that lies there makes way, to the place from `target` to
     `source`. Raises InputError for a link from an item to itself, an unknown type, a strength
-    outside [0, 1], a pair that is already linked or a replacement that would go in a circle;
-    NotFoundError if an end does not exist.
+    outside [0, 1] or a replacement that would go in a circle, LinkExistsError for a pair that is
+    already linked, NotFoundError if an end does not exist.
     """
     code = LINK_CODES.get(type)
     if code is None:
@@ -78,7 +78,7 @@ def link(
             f"{source} to it would go in a circle"
         )
     if not make_room(session, turn, [(source, target)]):
-        raise InputError(
+        raise LinkExistsError(
             f"{space.ref}: {source} is already linked to {target}; a link's type is fixed, its "
             "strength changes by feedback"
         )

@@ -16,7 +16,7 @@ from sqlalchemy import Table, and_, bindparam, exists, func, or_, select
 
 from cofire.errors import InputError
 from cofire.store.reading import ITEM_SELECTION, ITEM_SOURCE, ONE
-from cofire.store.records import ItemRow, ListedRow, SpaceInfo
+from cofire.store.records import UNTRUSTED_SIGNAL, ItemRow, ListedRow, SpaceInfo
 from cofire.store.rows import attribute_hashes, item_from_row, kind_code, label_hash, tag_hashes
 from cofire.store.schema import attributes, derived, tags
 from cofire.store.session import Query, Session, SqlFlavour
@@ -53,6 +53,7 @@ def list_items(
         attributes_wanted=shape.attributes,
         since=shape.since,
         until=shape.until,
+        trusted_only=shape.trusted_only,
         after=after is not None,
         newest_first=newest_first,
         archived=archived,
@@ -90,6 +91,7 @@ class FilterShape:
     attributes: int
     since: bool
     until: bool
+    trusted_only: bool
 
 
 def filter_shape(filters: Filters) -> FilterShape:
@@ -102,6 +104,7 @@ def filter_shape(filters: Filters) -> FilterShape:
         attributes=min(2, len(filters.metadata)),
         since=filters.since is not None,
         until=filters.until is not None,
+        trusted_only=filters.trusted_only,
     )
 
 
@@ -139,6 +142,7 @@ def _page(
     attributes_wanted: int,
     since: bool,
     until: bool,
+    trusted_only: bool,
     after: bool,
     newest_first: bool,
     archived: bool,
@@ -153,6 +157,7 @@ def _page(
         attributes=attributes_wanted,
         since=since,
         until=until,
+        trusted_only=trusted_only,
     )
 
     def build(flavour: SqlFlavour) -> Any:
@@ -194,6 +199,8 @@ def filter_conditions(
     conditions: list[Any] = []
     if wanted.kinds:
         conditions.append(ONE.c.kind.in_(flavour.members("kinds")))
+    if wanted.trusted_only:  # the column itself is the whole's alone, the mark its segments', too
+        conditions.append(ONE.c.signals.op("&")(UNTRUSTED_SIGNAL) == 0)
     if wanted.speakers:
         conditions.append(ONE.c.speaker_hash.in_(flavour.members("speaker_hashes")))
     if wanted.sessions:

@@ -39,7 +39,9 @@ _AT_CONNECTING = (
 )
 """What servers and poolers say when they refuse a connection, for which libpq has no code."""
 _NO_SUCH = re.compile(r'(role|database) "[^"]*" does not exist')
-_MADE = frozenset(("tenants", "spaces", "models", "counters", "interactions"))
+_MADE = frozenset(
+    ("tenants", "spaces", "models", "counters", "interactions", "jobs", "idempotency")
+)
 """Tables that two may add the same row to at the same moment: the second finds it next time."""
 
 _INPUT = {

@@ -16,6 +16,14 @@ from cofire.store.urls import describe
 PARTITIONS = 16
 """How many parts a table has: enough that indexes stay small and VACUUM can work side by side."""
 
+FUNCTIONS = (
+    "cofire.search_texts(text[], bigint, bigint)",
+    "cofire.due_spaces(bigint, bigint, bigint, bigint)",
+    "cofire.queue(bigint, bigint, bigint, bigint)",
+    "cofire.dead_jobs(bigint)",
+)
+"""What runs with the owner's rights, and application roles may call."""
+
 MOST_DIMENSIONS = 4000
 """Of an HNSW index on `halfvec` (pgvector)."""
 
@@ -23,8 +31,9 @@ MOST_DIMENSIONS = 4000
 def upgrade(
     url: str, *, app_roles: Sequence[str] = (), partitions: int = PARTITIONS
 ) -> tuple[str | None, str]:
-    """Brings the schema to the present revision as one transaction, and grants `app_roles` what
-    the library needs; returns the revision before (None: there was none) and after.
+    """Brings the schema to the present revision as one transaction, and grants what the library
+    needs to `app_roles`, and what is new to roles that could use the store before; returns the
+    revision before (None: there was none) and after.
 
     `url` is of the role that owns (or will own) the schema. `partitions` counts for a new one
     only. Raises StoreUnavailableError, SchemaVersionError (made by a newer Cofire),
@@ -58,7 +67,8 @@ def upgrade(
                 _require_vector(raw, where)
                 connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS cofire")
                 migrations.upgrade(connection, partitions=partitions)
-            for role in app_roles:
+            former = () if before in {None, HEAD} else _granted(raw)
+            for role in dict.fromkeys((*former, *app_roles)):
                 grant(raw, role)
     except DBAPIError as exc:
         cause = exc.orig if isinstance(exc.orig, Exception) else exc
@@ -76,6 +86,16 @@ def _revision(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
         return None
     rows = connection.execute("SELECT version_num FROM cofire.alembic_version").fetchall()
     return str(rows[0][0]) if rows else None
+
+
+def _granted(connection: psycopg.Connection[tuple[object, ...]]) -> list[str]:
+    """The roles that could use the store before: they are granted what is new as well."""
+    rows = connection.execute(
+        "SELECT DISTINCT pg_get_userbyid(a.grantee) FROM pg_class c, aclexplode(c.relacl) a "
+        "WHERE c.oid = 'cofire.spaces'::regclass AND a.privilege_type = 'INSERT' "
+        "AND a.grantee NOT IN (0, c.relowner) ORDER BY 1"
+    ).fetchall()
+    return [str(name) for (name,) in rows]
 
 
 def _require_vector(connection: psycopg.Connection[tuple[object, ...]], where: str) -> None:
@@ -97,7 +117,7 @@ def grant(connection: psycopg.Connection[tuple[object, ...]], role: str) -> None
     for statement in (
         "GRANT USAGE ON SCHEMA cofire TO {}",
         "GRANT SELECT ON cofire.alembic_version TO {}",
-        "GRANT EXECUTE ON FUNCTION cofire.search_texts(text[], bigint, bigint) TO {}",
+        *(f"GRANT EXECUTE ON FUNCTION {signature} TO {{}}" for signature in FUNCTIONS),
     ):
         connection.execute(sql.SQL(statement).format(name))
     rows = connection.execute(

@@ -51,7 +51,7 @@ class RecallLog:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
-        self._purged: dict[int, float] = {}
+        self._purged: dict[tuple[int, int], float] = {}
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Keep records for writing soon."""
@@ -98,9 +98,10 @@ class RecallLog:
         """Delete records past their time, of the spaces just written to, now and then."""
         clock = time.monotonic()
         before = time.time_ns() // 1_000 - KEEP
-        for space in {space.space_id: space for space, _ in batch}.values():
-            if clock - self._purged.get(space.space_id, -PURGE_EVERY) >= PURGE_EVERY:
-                self._purged[space.space_id] = clock
+        written = {(space.tenant_id, space.space_id): space for space, _ in batch}
+        for place, space in written.items():
+            if clock - self._purged.get(place, -PURGE_EVERY) >= PURGE_EVERY:
+                self._purged[place] = clock
                 self._store.purge_recalls(space, before)
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class NewItem:
     count. `facets`: n x uint64, ascending, unique. `vector`: float16 little-endian, L2-normalised
     before rounding; None for a segmented whole or when `pending`. `importance` is 1–10,
     `confidence` in [0, 1]. `valid_from` ≤ t < `valid_to` is when a fact holds. `untrusted` marks
-    text that did not come from the user. `segments` not empty makes this a whole.
+    what comes from outside, or rests on what does. `segments` not empty makes this a whole.
     """
 
     uid: bytes
@@ -422,6 +422,9 @@ class Finding:
 
 DERIVED_SIGNAL = 1 << 30
 """The bit of `signals` that marks what was derived, for the active graph."""
+UNTRUSTED_SIGNAL = 1 << 29
+"""The bit of `signals` that marks what is not trusted, segments included, for the active graph. The
+store sets it by `NewItem.untrusted`."""
 STATES: tuple[str, ...] = ("current", "quarantined", "stale")
 """States of what was derived by their stored code. Only what is current is recalled; quarantined
 failed verification; stale rests on something that was edited or deleted and waits for it."""

@@ -10,6 +10,7 @@ from cofire.errors import InputError
 from cofire.store.records import (
     KIND_CODES,
     KINDS,
+    UNTRUSTED_SIGNAL,
     EventTimeRow,
     ItemRow,
     NewItem,
@@ -87,7 +88,7 @@ def whole_row(tenant: int, space: int, number: int, revision: int, item: NewItem
         item.expires,
         item.importance,
         int(item.pinned),
-        item.signals,
+        _signals(item.signals, item),
         item.length,
         item.terms,
         item.concepts,
@@ -122,6 +123,11 @@ def whole_row(tenant: int, space: int, number: int, revision: int, item: NewItem
     )
 
 
+def _signals(signals: int, item: NewItem) -> int:
+    """With the mark of what is not trusted, if the memory is not."""
+    return signals | UNTRUSTED_SIGNAL if item.untrusted else signals & ~UNTRUSTED_SIGNAL
+
+
 def segment_row(whole: Row, number: int, index: int, item: NewItem, segment: NewSegment) -> Row:
     """The `items` row of a segment: its whole's graph columns, its own terms, no text."""
     event_start, event_end = _hull(
@@ -141,7 +147,7 @@ def segment_row(whole: Row, number: int, index: int, item: NewItem, segment: New
         event_start,
         event_end,
         *whole[12:15],  # expires, importance, pinned
-        segment.signals,
+        _signals(segment.signals, item),
         segment.length,
         segment.terms,
         segment.concepts,

@@ -459,6 +459,21 @@ claims = Table(
     sqlite_with_rowid=False,
 )
 
+jobs = Table(
+    "jobs",
+    metadata,
+    _key("tenant"),
+    _key("space"),
+    Column("revision", BigInteger, nullable=False, comment="of the space, as last consolidated"),
+    Column("ran", BigInteger, nullable=True, comment="when the last success ended"),
+    Column("attempts", BigInteger, nullable=False, comment="failures since"),
+    Column("next_at", BigInteger, nullable=True, comment="not to be tried before"),
+    Column("dead", BigInteger, nullable=True, comment="when it was given up"),
+    Column("error", Text, nullable=True, comment="class and message of the last; no content"),
+    comment="How background consolidation of a space stands.",
+    sqlite_with_rowid=False,
+)
+
 receipts = Table(
     "receipts",
     metadata,
@@ -475,6 +490,60 @@ receipts = Table(
         postgresql_where=text("scrubbed = 0"),
     ),
     comment="What was deleted, told without saying what it was.",
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    _key("tenant"),
+    Column("uid", LargeBinary, primary_key=True),
+    Column("hash", LargeBinary, nullable=False, comment="SHA-256 of the secret"),
+    Column("name", Text, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("identities", Text, nullable=True, comment="JSON: names; NULL: any"),
+    Column("users", Text, nullable=True, comment="JSON: names; NULL: any"),
+    Column("projects", Text, nullable=True, comment="JSON: names; NULL: any"),
+    Column("scopes", Text, nullable=False, comment="JSON: some of serving_records.SCOPES"),
+    _integer("created"),
+    _moment("expires"),
+    _moment("revoked"),
+    Column("last_used", BigInteger, nullable=True, comment="to a minute"),
+    comment="Who may ask a server for what.",
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _key("tenant"),
+    _key("time"),
+    Column("uid", LargeBinary, primary_key=True),
+    Column("principal", Text, nullable=True),
+    Column("key", LargeBinary, nullable=True, comment="the uid of the API key"),
+    Column("surface", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("space", BigInteger, nullable=True),
+    Column("outcome", Text, nullable=False),
+    Column("code", Text, nullable=True, comment="the error's class"),
+    Column("count", BigInteger, nullable=True, comment="of memories"),
+    Column("request", Text, nullable=True),
+    comment="Who did what, and never what it was about.",
+    sqlite_with_rowid=False,
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _key("tenant"),
+    Column("hash", LargeBinary, primary_key=True, comment="of the principal and the caller's key"),
+    Column("digest", LargeBinary, nullable=False, comment="of the request"),
+    Column("state", SmallInteger, nullable=False, comment="0: running, 1: done"),
+    Column("fence", BigInteger, nullable=False, comment="tells who began it from others"),
+    Column("status", BigInteger, nullable=True),
+    Column("response", Text, nullable=True, comment="JSON: ids and counts; no content"),
+    _integer("created"),
+    _integer("expires"),
+    Index("ix_idempotency_expires", "tenant", "expires"),
+    comment="Requests that are to be done once, however often they are sent.",
 )
 
 projections = Table(
@@ -506,6 +575,7 @@ SPACE_TABLES: tuple[Table, ...] = (
     steps,
     consolidations,
     claims,
+    jobs,
     projections,
 )
 """Every table keyed by (tenant, space, …): what forgetting a space must empty."""

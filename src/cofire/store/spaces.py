@@ -139,6 +139,21 @@ def list_spaces(session: Session, tenant: str | None) -> list[SpaceInfo]:
     return [_info(session, row, strict=False) for row in rows]
 
 
+def find_tenant(session: Session, name: str) -> int | None:
+    """A tenant's number."""
+    row = session.one(FIND_TENANT, name=name)
+    return None if row is None else int(row[0])
+
+
+def make_tenant(session: Session, name: str) -> int:
+    """A tenant's number; the tenant is made if need be."""
+    found = find_tenant(session, name)
+    if found is None:
+        found = tenant_number(name)
+        session.run(ADD_TENANT, id=found, name=name)
+    return found
+
+
 def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
     """The space, made if need be. Raises InputError if `ref` names nobody."""
     found = find_space(session, ref)
@@ -148,17 +163,14 @@ def make_space(session: Session, ref: SpaceRef, now: int) -> SpaceInfo:
         raise InputError(f"{ref}: a space belongs to an identity or a project; name one")
     if ref.project is not None and (ref.identity or ref.user):
         raise InputError(f"{ref}: a project's space has neither identity nor user")
-    tenant = session.one(FIND_TENANT, name=ref.tenant)
-    if tenant is None:
-        tenant = (tenant_number(ref.tenant),)
-        session.run(ADD_TENANT, id=tenant[0], name=ref.tenant)
-    number = next_id(session, tenant[0], "space")
+    tenant = make_tenant(session, ref.tenant)
+    number = next_id(session, tenant, "space")
     settings: dict[str, Any] = {}
     if session.vault.wants(ref):
-        settings[SETTING] = session.vault.make(tenant[0], number, ref)
+        settings[SETTING] = session.vault.make(tenant, number, ref)
     session.run(
         ADD_SPACE,
-        tenant=tenant[0],
+        tenant=tenant,
         id=number,
         identity=ref.identity or "",
         user=ref.user or "",

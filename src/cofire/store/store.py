@@ -53,13 +53,14 @@ from cofire.store.records import (
     SpaceInfo,
     VersionRow,
 )
+from cofire.store.serving_verbs import ServingVerbs
 from cofire.store.session import Backend, Scope, Session, of_space, of_spaces
 from cofire.store.sleep_verbs import SleepVerbs
 from cofire.store.updating import Updated
 from cofire.types import Filters, Progress, SpaceRef
 
 
-class Store(SleepVerbs, FadingVerbs, DeletionVerbs, LargeSpaceVerbs):
+class Store(SleepVerbs, FadingVerbs, DeletionVerbs, LargeSpaceVerbs, ServingVerbs):
     """Memories in a database. Safe for use from many threads and processes at once.
 
     Every verb is one transaction (`record_recalls` and `check`: one for each tenant or space): it

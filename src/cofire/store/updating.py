@@ -47,6 +47,8 @@ from cofire.store.writing import (
 _KEPT = {"tenant", "space", "number", "uid", "parent", "key", "key_hash", "recorded", "archived"}
 _CHANGED = tuple(name for name in ITEM_COLUMNS if name not in _KEPT)
 
+EDITED_SOURCE = "quote: a source was edited"
+TRUST_CHANGED = "support: a source came to be trusted, or is no more"
 CHANGE_ITEM = Query(
     lambda _: (
         update(items)
@@ -108,8 +110,8 @@ def update_item(
     """Gives the memory the fields of `item`, and keeps its former text as a version.
 
     The uid, number, recorded time and use counts stay, and so does the key unless a new one is
-    given as `key` (the item's own is not looked at); `version` rises only if the content or title
-    changes. Segments whose places are unchanged keep their numbers and links; otherwise they are
+    given as `key` (the item's own is not looked at); `version` rises only if the content, the title
+    or whether it is trusted changes. Segments whose places are unchanged keep their numbers and links; otherwise they are
     replaced. An archived memory comes back. `seen` is the row's revision that `item` was made
     from: an update never undoes one that it does not know. Raises NotFoundError, InputError,
     KeyConflictError if another memory has the key, ChangedMeanwhileError.
@@ -132,13 +134,7 @@ def update_item(
             valid_from=former.valid_from,
             valid_to=former.valid_to,
         )
-    version = former.version
-    if (former.content, former.title) != (item.content, item.title):
-        kept = (*here.values(), number, version, former.content, former.title, now)
-        session.many(ADD_VERSION, [kept], VERSION_COLUMNS)
-        version += 1
-        resting = resting_on(session, here, [number])
-        make_stale(session, turn, resting, "quote: a source was edited", now=now)
+    version = _keep_former(session, turn, former, item, now)
     whole = whole_row(turn.tenant, turn.space, number, turn.revision, item)
     segments = session.all(SEGMENTS, parent=number, **here)
     same_places = [(row[1], row[2]) for row in segments] == [
@@ -170,6 +166,22 @@ def update_item(
     _attach(session, turn, number, numbers, item)
     _move_between_sessions(session, turn, former, item)
     return Updated(revision=turn.revision, version=version)
+
+
+def _keep_former(session: Session, turn: Turn, former: ItemRow, item: NewItem, now: int) -> int:
+    """Keeps a text that changes as a version, and takes what rests on it out of recall until it is
+    verified anew; returns the version from now on. A trust that changes counts like a text: what
+    was made of it, or is being made of it, was made of something else."""
+    rewritten = (former.content, former.title) != (item.content, item.title)
+    if not rewritten and former.untrusted == item.untrusted:
+        return former.version
+    here = {"tenant": turn.tenant, "space": turn.space}
+    kept = (*here.values(), former.number, former.version, former.content, former.title, now)
+    session.many(ADD_VERSION, [kept], VERSION_COLUMNS)
+    resting = resting_on(session, here, [former.number])
+    reason = EDITED_SOURCE if rewritten else TRUST_CHANGED
+    make_stale(session, turn, resting, reason, now=now)
+    return former.version + 1
 
 
 def _change_key(session: Session, space: SpaceInfo, number: int, key: str) -> None:

@@ -22,6 +22,7 @@ from cofire.testing.fixtures import Opener
 from cofire.testing.forgetting import ForgettingTests
 from cofire.testing.generating import ScriptedGenerator
 from cofire.testing.learning import LearningTests
+from cofire.testing.queueing import JobTests
 from cofire.testing.reading import ReadingTests
 from cofire.testing.recording import RecordingTests
 from cofire.testing.samples import (
@@ -36,6 +37,7 @@ from cofire.testing.samples import (
     some_segments,
     some_terms,
 )
+from cofire.testing.serving import AuditTests, KeyTests, RequestTests
 from cofire.testing.sharing import SharingTests
 from cofire.testing.spaces import SpaceTests
 from cofire.testing.transfer import TransferTests
@@ -70,5 +72,9 @@ class StoreConformance(
     TransferTests,
     SharingTests,
     ClaimTests,
+    KeyTests,
+    AuditTests,
+    RequestTests,
+    JobTests,
 ):
     """Everything that a store must do. Run by subclassing; see the module."""

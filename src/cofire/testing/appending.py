@@ -9,7 +9,7 @@ import pytest
 from cofire.errors import InputError, KeyConflictError
 from cofire.ids import new_uuid7
 from cofire.store import Store
-from cofire.store.records import KINDS, LINK_TYPES, SpaceInfo, facet_hash
+from cofire.store.records import KINDS, LINK_TYPES, UNTRUSTED_SIGNAL, SpaceInfo, facet_hash
 from cofire.testing.changes import seen
 from cofire.testing.fixtures import Opener, StoreFixtures
 from cofire.testing.samples import (
@@ -75,6 +75,7 @@ class AppendingTests(StoreFixtures):
         assert not seen(store, space, 0).rows  # what is archived is not in the graph
         item = replace(full_item(), archived=None, key=None)
         store.append(space, [item])
+        item = replace(item, signals=item.signals | UNTRUSTED_SIGNAL)  # as it is not trusted
         (row,) = seen(store, space, 0).rows
         assert KINDS[row.kind] == item.kind
         assert row.speaker == facet_hash("speaker", item.speaker or "")

@@ -15,12 +15,13 @@ from cofire.dynamics.plasticity import (
     ECHOMCP_RULE,
     HELA_MEM_RULE,
     RULES,
+    SIGNALS,
     current,
 )
 from cofire.errors import ConfigurationError, InputError, NotFoundError
 from cofire.store import Store
 from cofire.store.cues import NewCue
-from cofire.store.learning import Learned, NewEvent
+from cofire.store.learning import VOUCHING, Learned, NewEvent
 from cofire.store.looking_back import Proposal
 from cofire.store.records import LinkRow, SpaceInfo
 from cofire.testing.changes import seen
@@ -28,6 +29,8 @@ from cofire.testing.fixtures import Opener, StoreFixtures
 from cofire.testing.samples import a_recall, a_vector, an_item, make_space, some_segments
 
 QUESTION = (1 << 64) - 5
+SELF_MADE = frozenset(SIGNALS) - VOUCHING
+"""Signals that nobody gives who has judged what a memory was worth."""
 
 
 def evidence(*used: int, **fields: Any) -> NewEvent:
@@ -80,6 +83,47 @@ class LearningTests(StoreFixtures):
         """A space of nine memories."""
         store.append(space, [an_item(str(number)) for number in range(1, 10)])
         return space
+
+    @pytest.fixture
+    def visited(self, store: Store, learner: SpaceInfo) -> SpaceInfo:
+        """The space of nine, and two memories from outside: 10, and 11, which has segments."""
+        store.append(
+            learner,
+            [
+                an_item("a page", untrusted=True),
+                an_item("a long page", untrusted=True, segments=some_segments((0, 5), (6, 11))),
+            ],
+        )
+        return learner
+
+    @pytest.mark.parametrize(
+        ("signal", "trusted"),
+        [("used", False), ("explicit", False), *((one, True) for one in sorted(SELF_MADE))],
+    )
+    def test_what_is_not_trusted_earns_nothing_by_itself(
+        self, store: Store, visited: SpaceInfo, signal: str, trusted: bool
+    ) -> None:
+        before = store.revision(visited)
+        for page in (10, 11, 12):
+            made = learn(store, visited, page, signal=signal, trusted=trusted, cue=a_cue())
+            assert (made.seq, made.cue) == (None, None)
+        assert store.revision(visited) == before
+        together = learn(store, visited, 1, 10, 13, signal=signal, trusted=trusted, cue=a_cue())
+        assert {10, 11, 12, 13}.isdisjoint(end for link in together.changed for end in link[:2])
+        require_fold(store, visited)
+
+    @pytest.mark.parametrize("signal", ["used", "explicit"])
+    def test_who_is_trusted_vouches_for_it(
+        self, store: Store, visited: SpaceInfo, signal: str
+    ) -> None:
+        learn(store, visited, 1, 10, 13, signal=signal, trusted=True)
+        assert set(strengths(store, visited)) >= {(1, 10), (1, 11), (10, 11)}
+        require_fold(store, visited)
+        before = strengths(store, visited)
+        learn(store, visited, 1, signal="used", rejected=(10,))
+        assert strengths(store, visited)[1, 10] < before[1, 10]
+        require_fold(store, visited)
+        assert store.replay(visited) == 0
 
     def test_use_links_what_was_used(self, store: Store, learner: SpaceInfo) -> None:
         before = store.revision(learner)

@@ -10,10 +10,18 @@ import pytest
 from cofire.errors import InputError
 from cofire.ids import new_uuid7
 from cofire.store import Store
-from cofire.store.records import SpaceInfo
+from cofire.store.records import UNTRUSTED_SIGNAL, SpaceInfo
 from cofire.testing.changes import seen
 from cofire.testing.fixtures import StoreFixtures
-from cofire.testing.samples import DIMENSION, MODEL, a_vector, an_item, fill, make_space
+from cofire.testing.samples import (
+    DIMENSION,
+    MODEL,
+    a_vector,
+    an_item,
+    fill,
+    make_space,
+    some_segments,
+)
 from cofire.types import Filters
 
 
@@ -142,6 +150,26 @@ class ReadingTests(StoreFixtures):
             "path",
             "secret",
         ]
+
+    def test_what_is_not_trusted_can_be_left_out(self, store: Store, space: SpaceInfo) -> None:
+        parts = some_segments((0, 1), (2, 3))
+        store.append(space, [an_item("a b"), an_item("c d", untrusted=True, segments=parts)])
+
+        def marked() -> dict[int, bool]:
+            rows = seen(store, space, 0).rows
+            return {row.number: row.signals & UNTRUSTED_SIGNAL > 0 for row in rows}
+
+        def trusted() -> list[str]:
+            rows = store.list([space], Filters(trusted_only=True))
+            return sorted(row.item.content for row in rows)
+
+        assert marked() == {1: False, 2: True, 3: True, 4: True}
+        assert trusted() == ["a b"]
+        assert [row.untrusted for row in store.fetch(space, [1, 2, 3])] == [False, True, True]
+        store.update(space, 2, an_item("c d", segments=parts), now=1)
+        assert (trusted(), any(marked().values())) == (["a b", "c d"], False)
+        updated = store.update(space, 1, an_item("a b", untrusted=True), now=2)
+        assert (trusted(), updated.version) == (["c d"], 2)
 
     def test_counts(self, store: Store, space: SpaceInfo) -> None:
         fill(store, space)

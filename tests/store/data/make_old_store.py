@@ -1,11 +1,12 @@
-"""How schema-0002.db.gz and schema-0003.db.gz were made, by the code of their time:
+"""How schema-0002.db.gz to schema-0004.db.gz were made, by the code of their time:
 
     git archive 040b4ae src | tar x -C /tmp/then      # the last commit of schema 0002
     git archive 177ebda src | tar x -C /tmp/then      # the last commit of schema 0003
+    git archive fe519ae src | tar x -C /tmp/then      # of schema 0004
     PYTHONPATH=/tmp/then/src python tests/store/data/make_old_store.py schema-0003.db.gz
 
-Two tenants, spaces of an agent, of a user and of a project, and in 0003 an encrypted one: something
-in every table that the schema had and the code filled.
+Two tenants, spaces of an agent, of a user and of a project, and from 0003 on an encrypted one:
+something in every table that the schema had and the code filled.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004")
+REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005")
 """Every revision, oldest first. Listed so that opening a current store need not load Alembic."""
 HEAD = REVISIONS[-1]
 
