@@ -115,8 +115,12 @@ class VerifiedGenerator:
             answer = self._inner.generate(request)
         except CofireError:
             raise
-        except Exception as exc:  # foreign code: anything may come out of it
-            raise GenerationError(f"the language model {self.name} failed: {exc!r}") from exc
+        except Exception as exc:  # foreign code: anything may come out of it, prompts included,
+            # and reports and jobs keep what errors say
+            raise GenerationError(
+                f"the language model {self.name} failed ({type(exc).__name__}); its own error is "
+                "this one's cause"
+            ) from exc
         given: object = answer
         if not isinstance(given, Generated) or not isinstance(given.text, str):
             raise GenerationError(
