@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CONTAINERFILE = ROOT / "deploy" / "Containerfile"
 PATHS = re.compile(r"(?<![\w.$/{])(/(?:opt|src|var)/[\w./-]+|/src\b)")
 """Absolute paths that the file names, and which are moved; the base image's own are not."""
-PORT = "8000"
+PORT = "8321"
 START = 60.0
 """Seconds within which the server has to be alive."""
 

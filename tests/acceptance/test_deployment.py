@@ -78,7 +78,7 @@ def test_the_compose_file_names_what_there_is() -> None:
         if "build" in service:
             assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
             assert service["environment"]["PGPASSWORD"].startswith("${COFIRE_")
-    assert compose["services"]["cofire"]["ports"] == ["127.0.0.1:8000:8000"]
+    assert compose["services"]["cofire"]["ports"] == ["127.0.0.1:8321:8321"]
 
 
 def test_its_postgres_and_pgbouncer_serve_a_memory(tmp_path: Path) -> None:
