@@ -131,4 +131,5 @@ class AsyncMemory:
     scrub = _Threaded(Memory.scrub)
     rotate_key = _Threaded(Memory.rotate_key)
     reembed = _Threaded(Memory.reembed)
+    embed_missing = _Threaded(Memory.embed_missing)
     check = _Threaded(Memory.check)

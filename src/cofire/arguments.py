@@ -52,6 +52,7 @@ def make_filters(
     metadata: Mapping[str, Any] | None = None,
     since: TimeLike | None = None,
     until: TimeLike | None = None,
+    trusted_only: bool = False,
 ) -> Filters:
     """Filters from what callers write: one value or several, any form of time."""
 
@@ -70,6 +71,7 @@ def make_filters(
         metadata={} if metadata is None else clean_metadata(metadata),
         since=None if since is None else parse_time(since)[0],
         until=None if until is None else parse_time(until)[0],
+        trusted_only=bool(trusted_only),
     )
 
 
@@ -115,6 +117,8 @@ def clean_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"a memory has no field {', '.join(sorted(unknown))} to change")
     if "time" in changes and changes["time"] is None:
         raise InputError("the time of a memory cannot be cleared; give another")
+    if "untrusted" in changes and changes["untrusted"] is None:
+        raise InputError("untrusted must be True or False, not None")
     cleaned = dict(changes)
     if "tags" in cleaned:
         cleaned["tags"] = () if cleaned["tags"] is None else as_tags(cleaned["tags"])

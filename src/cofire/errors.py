@@ -3,6 +3,8 @@
     CofireError
     ├── InputError (ValueError)            the caller's value cannot be used
     │   ├── KeyConflictError               the same key was remembered with another text
+    │   ├── LinkExistsError                the two memories are linked already
+    │   ├── ChangedError                   the memory was changed since it was read
     │   └── ConfirmationNeededError        deleting everything has to be confirmed
     ├── NotFoundError (KeyError)           no such memory, space or file
     ├── ConfigurationError                 settings, model or file do not fit together
@@ -39,6 +41,14 @@ class InputError(CofireError, ValueError):
 
 class KeyConflictError(InputError):
     """The same caller's key was already used for a different text."""
+
+
+class LinkExistsError(InputError):
+    """The two memories are linked already; a link's type is fixed."""
+
+
+class ChangedError(InputError):
+    """The memory was changed since it was read; read it again, then change it."""
 
 
 class ConfirmationNeededError(InputError):
@@ -116,11 +126,13 @@ class ForbiddenError(AccessError):
 
 
 class LimitedError(AccessError):
-    """Too many requests, of one key or altogether. `retry_after`: seconds to wait."""
+    """Too many requests, of one key or altogether (`overloaded`). `retry_after`: seconds to
+    wait."""
 
-    def __init__(self, message: str, *, retry_after: float) -> None:
+    def __init__(self, message: str, *, retry_after: float, overloaded: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.overloaded = overloaded
 
 
 class FormatError(CofireError):

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
-from cofire import lifecycle, views
+from cofire import fences, lifecycle, views
 from cofire.dynamics.arrays import Rows
 from cofire.ids import new_uuid7
 from cofire.retrieval import opening
@@ -97,16 +97,19 @@ class Offer(NamedTuple):
 @dataclass(slots=True)
 class Draft:
     """An opening context in the making. `taken` is in, `passed` did not fit into the share of its
-    section; `limits`: up to how many tokens there may be after each section."""
+    section; `limits`: up to how many tokens there may be after each section. `untrusted`: what
+    comes from outside may be in, too."""
 
     workings: Workings
     spaces: Sequence[SpaceInfo]
     now: int
     limits: Mapping[str, int]
+    untrusted: bool
     taken: list[Offer] = field(default_factory=list)
     passed: list[Offer] = field(default_factory=list)
     there: set[tuple[int, int]] = field(default_factory=set)
     filled: Counter[str] = field(default_factory=Counter)
+    framed: set[str] = field(default_factory=set)
     tokens: int = 0
 
     def fill(self, section: str, wanted: Sequence[Candidate]) -> None:
@@ -133,15 +136,25 @@ class Draft:
     def _take(self, offer: Offer, limit: int) -> bool:
         section = offer.section
         place = (offer.candidate.space, offer.row.number)
-        heading = 0 if self.filled[section] else self._count(HEADINGS[section])
         full = self.filled[section] >= MOST[section] or place in self.there
-        if full or self.tokens + offer.cost + heading > limit:
+        fresh = {name: cost for name, cost in self._frames(offer) if name not in self.framed}
+        cost = offer.cost + sum(fresh.values())
+        if full or self.tokens + cost > limit:
             return False
-        self.tokens += offer.cost + heading
+        self.tokens += cost
+        self.framed |= fresh.keys()
         self.filled[section] += 1
         self.there.add(place)
         self.taken.append(offer)
         return True
+
+    def _frames(self, offer: Offer) -> Iterator[tuple[str, int]]:
+        """What has to stand around a line, once, and its wordpieces."""
+        yield "marks", sum(map(self._count, fences.marks(fences.LONGEST_NUMBER)))
+        if offer.row.untrusted:
+            yield "fences", sum(map(self._count, fences.fences(fences.LONGEST_NUMBER)))
+        else:
+            yield offer.section, self._count(HEADINGS[offer.section])
 
     def left_out(self) -> dict[str, int]:
         """How many of each section did not fit, of those that it should have had. What several
@@ -185,7 +198,7 @@ class Draft:
                     rows[index, row.number] = row
         for candidate in wanted:
             found = rows.get((candidate.space, candidate.number))
-            if found is not None:
+            if found is not None and (self.untrusted or not found.untrusted):
                 yield candidate, found
 
     def _count(self, text: str) -> int:
@@ -199,26 +212,31 @@ def hydrate(
     token_budget: int,
     now: datetime,
     seed: int | None,
+    untrusted: bool,
 ) -> tuple[Hydration, Entries]:
     """See `Memory.hydrate`; also what is to be recorded of it."""
     uid = new_uuid7()
-    seed = uid.int & ((1 << 63) - 1) if seed is None else seed
+    seed = uid.int & ((1 << 53) - 1) if seed is None else seed  # JSON keeps so many bits
     spaces = workings.spaces.all()
     moment = to_micros(now)
     scopes = [
         opening.scope(
-            workings.recaller.graph(space), moment, workings.store.rule(space).half_life_days
+            workings.recaller.graph(space),
+            moment,
+            workings.store.rule(space).half_life_days,
+            trusted_only=not untrusted,
         )
         for space in spaces
     ]
-    draft = Draft(workings, spaces, moment, _limits(token_budget, cued=cue is not None))
+    limits = _limits(token_budget, cued=cue is not None)
+    draft = Draft(workings, spaces, moment, limits, untrusted)
     draft.fill("pinned", _merged(scopes, opening.pinned, "pinned"))
     draft.fill("persona", _merged(scopes, opening.persona, "persona"))
     draft.fill("working", [*_checkpoint(scopes), *_merged(scopes, opening.working, "working")])
     draft.fill("recent", _recent(scopes, len(draft.there)))
     warnings: tuple[str, ...] = ()
     if cue is not None:
-        relevant, warnings = _relevant(workings, spaces, cue, now)
+        relevant, warnings = _relevant(workings, spaces, cue, now, trusted_only=not untrusted)
         draft.fill("relevant", relevant)
     draft.fill("linked", _linked(draft, scopes))
     draft.fill("involuntary", _involuntary(draft, scopes, seed))
@@ -228,11 +246,12 @@ def hydrate(
         id=str(uid),
         cue=cue,
         entries=tuple(_hydrated(spaces, offer, moment) for offer in offers),
-        tokens=draft.tokens,
+        tokens=0,
         seed=seed,
         left_out=draft.left_out(),
         warnings=warnings,
     )
+    hydration = replace(hydration, tokens=workings.embedder.count_tokens(hydration.text))
     return hydration, _recorded(spaces, offers, uid, cue, moment)
 
 
@@ -295,12 +314,17 @@ def _checkpoint(scopes: Sequence[Scope]) -> list[Candidate]:
 
 
 def _relevant(
-    workings: Workings, spaces: Sequence[SpaceInfo], cue: str, now: datetime
+    workings: Workings,
+    spaces: Sequence[SpaceInfo],
+    cue: str,
+    now: datetime,
+    *,
+    trusted_only: bool,
 ) -> tuple[list[Candidate], tuple[str, ...]]:
     """What a recall of the opening cue brings, and its warnings."""
     recall, _ = workings.recaller.recall(
         spaces, cue, MOST["relevant"],
-        profile=COFIRE, now=now, filters=Filters(), semantic=RECORDS,
+        profile=COFIRE, now=now, filters=Filters(trusted_only=trusted_only), semantic=RECORDS,
     )  # fmt: skip
     places = {space.space_id: index for index, space in enumerate(spaces)}
     hits: list[Recalled | SemanticRecord] = [*recall.semantic, *recall.items]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cofire.arguments import as_names
+from cofire.consolidation.budgets import Budget
+from cofire.consolidation.night import SLEEP
 from cofire.encoding.encoder import Redact
 from cofire.memory import Memory
-from cofire.models import Embedder
+from cofire.models import Embedder, Generator
+from cofire.sleeping import consolidate_claimed
 from cofire.store import Store
-from cofire.workings import OpenedStore, hosted_workings, open_opened
+from cofire.store.claims import Claim
+from cofire.store.records import SpaceInfo
+from cofire.types import SleepReport
+from cofire.workings import OpenedStore, hosted_workings, open_opened, space_workings
 
 if TYPE_CHECKING:
     from cofire.settings import Settings
@@ -86,6 +93,32 @@ class Memories:
                 self._held.popitem(last=False)
         return held
 
+    def consolidate_claimed(
+        self,
+        space: SpaceInfo,
+        claim: Claim,
+        *,
+        generator: Generator | None,
+        now: datetime,
+        stopped: Callable[[], bool],
+    ) -> SleepReport:
+        """A worker's night of one space, whoever it belongs to (an agent, a user, a project),
+        which the worker has claimed in the store and holds. It ends at the next part of a step
+        when `stopped`. Makes no space: raises NotFoundError for one that is gone, besides
+        EmbeddingMismatchError, StoreError."""
+        self._opened.log.flush()
+        self._opened.retry_traces(thorough=True)
+        return consolidate_claimed(
+            space_workings(self._opened, space), space, claim,
+            only=(), rule=SLEEP, generator=generator, budget=self._budget(), now=now, told=None,
+            stopped=stopped,
+        )  # fmt: skip
+
+    def _budget(self) -> Budget:
+        """Counts what a language model costs; no limit."""
+        prices = self.settings.generator_input_price, self.settings.generator_output_price
+        return Budget(input_price=prices[0], output_price=prices[1])
+
     @property
     def store(self) -> Store:
         """The opened store."""
@@ -100,6 +133,17 @@ class Memories:
     def graph_bytes(self) -> int:
         """Bytes of active graphs in memory."""
         return self._opened.recaller.nbytes
+
+    def watch_recalls(self, watcher: Callable[[Mapping[str, float]], None] | None) -> None:
+        """Have `watcher` told of every recall how long its stages took (ms), on its own thread,
+        before it is answered; None: nobody."""
+        self._opened.recaller.watcher = watcher
+
+    def warm(self) -> None:
+        """Load the embedding model, which the first question would wait for. Raises
+        EmbeddingError, ConfigurationError."""
+        if self._opened.vectors:
+            self._opened.embedder.embed_query("warm")
 
     def flush(self) -> None:
         """Write the recall records that are buffered now. Raises StoreError."""

@@ -8,7 +8,6 @@ turns the store's records into public values (`views`). What they all work with 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
@@ -34,10 +33,9 @@ from cofire.arguments import (
 from cofire.dynamics.arrays import F64
 from cofire.dynamics.plasticity import Rule
 from cofire.encoding.encoder import Redact
-from cofire.errors import InputError, NotFoundError
+from cofire.errors import InputError, LinkExistsError, NotFoundError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
-from cofire.lifecycle import unreserved
 from cofire.memory_deletion import DeletionVerbs
 from cofire.memory_session import SessionVerbs
 from cofire.memory_sleep import SleepVerbs
@@ -161,6 +159,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         metadata: Mapping[str, Any] | None = None,
         expires: TimeLike | None = None,
         key: str | None = None,
+        untrusted: bool | None = None,
         project: str | None = None,
         now: TimeLike | None = None,
         progress: Progress | None = None,
@@ -172,7 +171,10 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         text (tool calls, pictures) is left out; one that has no text beside them is passed over,
         as a warning of the receipt says. The keyword arguments are `Message`'s fields and apply
         to every message that does not set its own; `tags` is one tag or several. `project` writes
-        to a shared space. `now` replaces the clock. Up to 1,000 messages are one transaction;
+        to a shared space. What comes from a tool or a web page is `untrusted` (by itself if its
+        role is "tool"): it teaches nothing, is fenced in a prompt, and no session opens with it.
+        What Cofire rendered itself and a message only repeats is cut out of it, as a warning says.
+        `now` replaces the clock. Up to 1,000 messages are one transaction;
         more are stored a thousand at a time, and `progress` is told.
 
         When this returns, everything is on disk. Raises InputError (the message says which one;
@@ -182,7 +184,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
             "title": title, "kind": kind, "speaker": speaker, "role": role, "time": time,
             "session": session, "tags": None if tags is None else as_tags(tags),
             "importance": importance, "pinned": pinned, "metadata": metadata,
-            "expires": expires, "key": key,
+            "expires": expires, "key": key, "untrusted": untrusted,
         }  # fmt: skip
         given = {name: value for name, value in defaults.items() if value is not None}
         messages = Messages(content, given)
@@ -209,6 +211,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         metadata: Mapping[str, Any] | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
+        trusted_only: bool = False,
         semantic: int = 5,
         as_of: TimeLike | None = None,
         known_at: TimeLike | None = None,
@@ -218,9 +221,10 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
 
         At most `k`, and fewer where the rest is far less likely to matter than the best
         (`Profile.cutoff`; never fewer than ten for that reason); with `token_budget` only as many
-        whole ones as fit into so many wordpieces of rendered lines. The filters decide what may
+        whole ones as fit into so many wordpieces of `Recall.text`. The filters decide what may
         be ranked at all: `kinds`, `speakers`, `sessions` any of these, `tags` all of these,
-        `metadata` equal at each given key, `since` ≤ time < `until`. `now` is the moment relative
+        `metadata` equal at each given key, `since` ≤ time < `until`, `trusted_only` nothing that
+        comes from outside (see `remember`). `now` is the moment relative
         times in the question count from (default: the clock); what has expired by then is left
         out. `explain` adds the trace.
 
@@ -234,7 +238,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         chosen = as_profile(profile)
         filters = make_filters(
             kinds=kinds, speakers=speakers, sessions=sessions, tags=tags,
-            metadata=metadata, since=since, until=until,
+            metadata=metadata, since=since, until=until, trusted_only=trusted_only,
         )  # fmt: skip
         most = as_count("k", k)
         budget = None if token_budget is None else as_count("token_budget", token_budget)
@@ -337,14 +341,19 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         )  # fmt: skip
 
     def cited(
-        self, recall: Recall, answer: str, *, by: str | None = None, now: TimeLike | None = None
+        self,
+        recall: Recall | str,
+        answer: str,
+        *,
+        by: str | None = None,
+        now: TimeLike | None = None,
     ) -> Learned:
-        """Learn from a generated answer what it cites of a recall: `[1]` or `[2, 3]` by place, or
-        ids. A weaker signal than `feedback`; an answer that cites nothing teaches nothing. Raises
-        as `feedback` does."""
-        if not isinstance(recall, Recall) or not isinstance(answer, str):
+        """Learn from a generated answer what it cites of a recall (or of the one of this id): `[1]`
+        or `[2, 3]` by place, or ids. A weaker signal than `feedback`; an answer that cites nothing
+        teaches nothing. Raises as `feedback` does."""
+        if not isinstance(recall, Recall | str) or not isinstance(answer, str):
             raise InputError("cited takes a Recall and the text of the answer made from it")
-        ids = learning.cited_ids(recall, answer)
+        ids = learning.cited_ids(learning.returned(self._workings, recall), answer)
         if not ids:
             return Learned(counted=False, links=())
         return learning.feedback(
@@ -395,11 +404,15 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
 
     # Looking after
 
-    def get(self, id: str) -> Item:
-        """The whole memory. Raises NotFoundError."""
-        space, number = self._workings.spaces.locate(id)
-        row = self._workings.store.get(space, number)
-        if row is None:
+    def get(self, id: str | int, *, accessed: bool = False) -> Item:
+        """The whole memory, by its id or its 64-bit number (`Item.number`). `accessed`: this is a
+        use of it, which its `access_count` is to count. Raises NotFoundError."""
+        spaces, store = self._workings.spaces, self._workings.store
+        space, number = spaces.numbered(id) if isinstance(id, int) else spaces.locate(id)
+        if accessed:
+            store.record_access(space, [number], to_micros(as_moment(None)))
+        row = store.get(space, number)
+        if row is None or row.parent:
             raise missing(id)
         return views.item(space, row)
 
@@ -416,6 +429,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         metadata: Mapping[str, Any] | None = None,
         since: TimeLike | None = None,
         until: TimeLike | None = None,
+        trusted_only: bool = False,
         archived: bool = False,
     ) -> Page:
         """A page of memories by time. `after` is the former page's `next`. Filters as in
@@ -424,7 +438,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         most = as_count("limit", limit, most=10_000)
         filters = make_filters(
             kinds=kinds or VISIBLE_KINDS, speakers=speakers, sessions=sessions, tags=tags,
-            metadata=metadata, since=since, until=until,
+            metadata=metadata, since=since, until=until, trusted_only=trusted_only,
         )  # fmt: skip
         cursor = None if after is None else views.read_cursor(after)
         spaces = self._workings.spaces
@@ -442,19 +456,21 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         id: str,
         *,
         content: str | None = None,
+        seen: Item | None = None,
         now: TimeLike | None = None,
         **changes: Unpack[MessageChanges],
     ) -> Item:
         """Change a memory and keep its former text in its history.
 
-        `changes` are fields of `Message` other than `key`; None clears what can be empty.
-        Raises NotFoundError, InputError.
+        `changes` are fields of `Message` other than `key`; None clears what can be empty. `seen` is
+        the memory as you read it: if it was changed since, this changes nothing. Raises
+        NotFoundError, ChangedError (only with `seen`), InputError.
         """
         wanted: dict[str, Any] = dict(changes)
         if content is not None:
             wanted["content"] = content
         clock = as_moment(now)
-        remembering.update(self._workings, id, clean_changes(wanted), clock)
+        remembering.update(self._workings, id, clean_changes(wanted), clock, seen=seen)
         return self.get(id)
 
     def history(self, id: str) -> tuple[Version, ...]:
@@ -472,17 +488,24 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         now: TimeLike | None = None,
     ) -> Link:
         """Link two memories of one space. Raises NotFoundError where either is missing or they
-        lie in different spaces, InputError for a second link of the pair or a strength outside
-        [0, 1]."""
+        lie in different spaces, LinkExistsError for a second link from one to the other,
+        InputError for a strength outside [0, 1]."""
         kind, weight = as_link_type(type), as_strength(strength)
         spaces = self._workings.spaces
         from_space, from_number = spaces.end(source)
         to_space, to_number = spaces.end(target)
         if from_space.space_id != to_space.space_id:
             raise missing(target)
-        self._workings.store.link(
-            from_space, from_number, to_number, kind.value, weight, now=to_micros(as_moment(now))
-        )
+        moment = to_micros(as_moment(now))
+        try:
+            self._workings.store.link(
+                from_space, from_number, to_number, kind.value, weight, now=moment
+            )
+        except LinkExistsError as exc:
+            raise LinkExistsError(
+                f"{source} is already linked to {target}; a link's type is fixed, its strength "
+                "changes by feedback"
+            ) from exc
         return Link(source=source, target=target, type=kind, strength=weight)
 
     def unlink(self, source: str, target: str, *, now: TimeLike | None = None) -> None:
@@ -559,8 +582,8 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         with workings.importing.shared():
             importer = Importer(
                 workings.store, workings.spaces, workings.encoder, workings.embedder,
-                lambda project, batch, now, first: remembering.store_batch(
-                    workings, project, [unreserved(one) for one in batch], now, count(first)
+                lambda project, batch, now, first: remembering.store_imported(
+                    workings, project, batch, now, first
                 ),
                 vectors=workings.vectors,
             )  # fmt: skip
@@ -613,6 +636,14 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         InputError, StoreError.
         """
         return upkeep.reembed(self._workings, embedder, progress)
+
+    def embed_missing(self, *, progress: Progress | None = None) -> int:
+        """Give the memories in this memory's spaces that have no vector one of the model in use,
+        such as those that were remembered while it could not be reached; returns how many vectors
+        were made. Unlike `reembed` it changes no model and no other space. Raises EmbeddingError,
+        ConfigurationError, StoreError.
+        """
+        return upkeep.embed_missing(self._workings, progress)
 
     def check(self) -> Sequence[Finding]:
         """What does not agree with everything else: rows, segments, tags, links, vectors,

@@ -25,6 +25,7 @@ class SessionVerbs:
         token_budget: int = 1500,
         now: TimeLike | None = None,
         seed: int | None = None,
+        untrusted: bool = False,
     ) -> Hydration:
         """A session's opening context: what an agent should have in mind before the first word.
 
@@ -33,8 +34,9 @@ class SessionVerbs:
         open (0.20), what was said last (0.10; without a cue 0.25), what bears on the opening `cue`
         (0.15), what links of more than 0.7 join with some of it (0.05), and one or two old memories
         that come up by chance, the more likely the stronger their links (0.05). What one section
-        leaves of its share the later ones may use. Only whole memories, and `token_budget` is kept:
-        `Hydration.left_out` says what did not fit.
+        leaves of its share the later ones may use. What comes from outside is left out unless
+        `untrusted`, and then stands last, in a fence. Only whole memories, and `token_budget` is
+        kept: `Hydration.left_out` says what did not fit.
 
         It is recorded as a recall: say by `feedback(hydration, used=[…])` what helped. To have been
         shown is no use. Where a memory that came up by chance was used, its strongest links each
@@ -51,7 +53,12 @@ class SessionVerbs:
         with workings.embedding.shared():
             hydration, records = workings.spaces.lasting(
                 lambda: hydrating.hydrate(
-                    workings, asked, token_budget=budget, now=moment, seed=chosen
+                    workings,
+                    asked,
+                    token_budget=budget,
+                    now=moment,
+                    seed=chosen,
+                    untrusted=bool(untrusted),
                 )
             )
         workings.log.add(records)

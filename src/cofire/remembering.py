@@ -10,11 +10,12 @@ from typing import Any
 
 from cofire import views
 from cofire.arguments import Messages
-from cofire.errors import InputError
-from cofire.lifecycle import reserved
+from cofire.echoes import Echoes
+from cofire.errors import ChangedError, InputError
+from cofire.lifecycle import reserved, unreserved
 from cofire.store.records import ItemRow, SpaceInfo
 from cofire.store.updating import ChangedMeanwhileError
-from cofire.types import Message, Progress, Receipt, to_micros
+from cofire.types import Item, Message, Progress, Receipt, to_micros
 from cofire.visible import missing
 from cofire.workings import Workings
 
@@ -34,19 +35,33 @@ def remember(
     spaces = workings.spaces
     spaces.target(project)  # an unknown project is refused before anything is read
     receipts = []
-    numbered = iter(messages)
+    echoes = Echoes(workings.store, spaces.all())
+    numbered = echoes.leave_out(messages)
     while batch := list(islice(numbered, BATCH)):
         places, wanted = zip(*batch, strict=True)
         receipts.append(store_batch(workings, project, wanted, now, places))
         if progress is not None:
             progress(messages.read, messages.total)
-    if len(receipts) == 1 and not messages.warnings:
+    told = (*messages.warnings, *echoes.warnings)
+    if len(receipts) == 1 and not told:
         return receipts[0]
     return _joined(
         receipts,
         spaces.lasting(lambda: workings.store.revision(spaces.target(project))),
-        messages.warnings,
+        told,
     )
+
+
+def store_imported(
+    workings: Workings, project: str | None, batch: Sequence[Message], now: datetime, first: int
+) -> Receipt:
+    """Store messages of a file from elsewhere as one transaction, without what is Cofire's own in
+    them; `first` is the place of the first."""
+    echoes = Echoes(workings.store, workings.spaces.all())
+    kept = list(echoes.leave_out((at, unreserved(one)) for at, one in enumerate(batch, first)))
+    messages, places = [one for _, one in kept], [at for at, _ in kept]
+    receipt = store_batch(workings, project, messages, now, places)
+    return replace(receipt, warnings=(*receipt.warnings, *echoes.warnings))
 
 
 def store_batch(
@@ -75,23 +90,30 @@ def store_batch(
 Changes = Mapping[str, Any] | Callable[[ItemRow], Mapping[str, Any]]
 
 
-def update(workings: Workings, id: str, changes: Changes, now: datetime) -> None:
+def update(
+    workings: Workings, id: str, changes: Changes, now: datetime, *, seen: Item | None = None
+) -> None:
     """Change fields of a memory (what `changes` makes of it as it is) and nothing that somebody
-    else changes meanwhile. Raises NotFoundError, InputError."""
+    else changes meanwhile. `seen`: the memory as the caller read it. Raises NotFoundError,
+    InputError, ChangedError if it is not as it was `seen`."""
     while True:
         try:
             with workings.embedding.shared():
-                _update(workings, id, changes, now)
+                _update(workings, id, changes, now, seen)
         except ChangedMeanwhileError:  # by somebody else: that change must stay
             continue
         return
 
 
-def _update(workings: Workings, id: str, changes: Changes, now: datetime) -> None:
+def _update(
+    workings: Workings, id: str, changes: Changes, now: datetime, seen: Item | None
+) -> None:
     space, number = workings.spaces.locate(id)
     row = workings.store.get(space, number)
     if row is None:
         raise missing(id)
+    if seen is not None and (row.version, row.updated) != (seen.version, to_micros(seen.updated)):
+        raise ChangedError(f"memory {id} was changed since it was read; read it again")
     fields = changes(row) if callable(changes) else _own(workings, space, row, changes)
     message = replace(views.message(row), **fields)
     encoded = workings.encoder.encode([message], now=now, counter=workings.embedder)

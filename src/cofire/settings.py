@@ -31,6 +31,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 _CHOICE = re.compile(r"minilm|hashing:[1-9]\d{0,4}|openai:\S.*")
 _GENERATOR = re.compile(r"none|openai:\S.*")
 _GENERATORS = "'none' or 'openai:MODEL'"
+_SIGNATURES = "some of RS256, ES256, EdDSA and HS256, with commas"
 _EMBEDDERS = "'minilm', 'hashing:DIMENSION' (1 to 99999) or 'openai:MODEL'"
 
 
@@ -119,6 +120,40 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="Seconds after which another worker takes over from one that was killed.",
     )
+    worker_every: float = Field(
+        default=3_600.0,
+        gt=0,
+        le=31_536_000,
+        allow_inf_nan=False,
+        description="Seconds between consolidations of a space that changed.",
+    )
+    worker_idle: float = Field(
+        default=86_400.0,
+        gt=0,
+        le=31_536_000,
+        allow_inf_nan=False,
+        description="Seconds between consolidations of a space that did not.",
+    )
+    worker_concurrency: int = Field(
+        default=1, ge=1, le=64, description="Spaces that one worker consolidates at once."
+    )
+    worker_jitter: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Part by which a worker's waits are longer, at random, at most.",
+    )
+    worker_attempts: int = Field(
+        default=8, ge=1, le=1_000, description="Failures in a row after which a space is given up."
+    )
+    worker_stop_seconds: float = Field(
+        default=8.0,
+        ge=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="How long a worker that is told to stop may take over a step's part.",
+    )
     graph_cache_mb: int = Field(
         default=1024, ge=0, le=1_000_000, description="Megabytes of active graphs kept in memory."
     )
@@ -160,6 +195,112 @@ class Settings(BaseSettings):
     encrypt_new_spaces: bool = Field(
         default=False, description="Encrypt what spaces that are made from now on hold."
     )
+    server_host: str = Field(
+        default="127.0.0.1", min_length=1, description="Address that `cofire serve` listens on."
+    )
+    server_port: int = Field(
+        default=8321, ge=0, le=65_535, description="Its port; 0: any that is free."
+    )
+    server_auth: Literal["none", "keys"] = Field(
+        default="none",
+        description="Whether it wants a key; none: on this machine's own address only.",
+    )
+    server_hosts: str = Field(
+        default="",
+        description="Names that clients call it by, with commas, besides this machine's; *: any.",
+    )
+    server_origins: str = Field(
+        default="", description="Origins of web pages that may use it, with commas (CORS)."
+    )
+    server_proxies: str = Field(
+        default="",
+        description="Addresses of proxies whose X-Forwarded-For counts, with commas.",
+    )
+    server_workers: int = Field(default=1, ge=1, le=64, description="Processes that answer.")
+    server_threads: int = Field(
+        default=4, ge=1, le=64, description="Verbs at work at once in one process."
+    )
+    server_body_mb: float = Field(
+        default=10.0,
+        gt=0,
+        le=1_000,
+        allow_inf_nan=False,
+        description="Megabytes of a request's body at most.",
+    )
+    server_bulk_mb: float = Field(
+        default=1_000.0,
+        gt=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Megabytes of an import at most.",
+    )
+    server_stop_seconds: int = Field(
+        default=30, ge=1, le=3600, description="How long requests may take to end when it stops."
+    )
+    server_metrics_token: SecretStr | None = Field(
+        default=None, description="Bearer token for /metrics; without it, where it wants no key."
+    )
+    server_tracing: bool = Field(
+        default=False, description="Make spans of OpenTelemetry; OTEL_ variables say where to."
+    )
+    token_issuer: str | None = Field(
+        default=None, description="Issuer (iss) whose tokens (JWT) a server takes beside keys."
+    )
+    token_audience: str | None = Field(
+        default=None, description="Audience (aud) that such a token must name."
+    )
+    token_jwks_url: str | None = Field(
+        default=None, description="Address of the issuer's public keys (JWKS)."
+    )
+    token_key_file: str | None = Field(
+        default=None, description="File with them instead: JWKS, PEM, or the secret of HS256."
+    )
+    token_algorithms: str = Field(
+        default="RS256,ES256,EdDSA", description=f"Which signatures count: {_SIGNATURES}."
+    )
+    token_tenant: str | None = Field(
+        default=None, min_length=1, description="Tenant of every token, in place of a claim."
+    )
+    token_tenant_claim: str = Field(
+        default="tenant", min_length=1, description="Claim that names a token's tenant."
+    )
+    token_identities_claim: str = Field(
+        default="identities", min_length=1, description="Claim that lists the identities."
+    )
+    token_users_claim: str = Field(
+        default="users", min_length=1, description="Claim that lists the users."
+    )
+    token_projects_claim: str = Field(
+        default="projects", min_length=1, description="Claim that lists the projects."
+    )
+    token_scopes_claim: str = Field(
+        default="scope", min_length=1, description="Claim that lists the scopes."
+    )
+    token_scope_prefix: str = Field(
+        default="cofire:", description="How scopes begin there that are meant for Cofire."
+    )
+    rate_limit: float = Field(
+        default=50.0,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+        description="Requests per second of one key, in one process; 0: no limit.",
+    )
+    rate_burst: int = Field(
+        default=100, ge=1, le=1_000_000, description="How many of them at once after a pause."
+    )
+    failed_attempts: int = Field(
+        default=30,
+        ge=0,
+        le=1_000_000,
+        description="Attempts per minute of one address with keys that do not count; 0: no limit.",
+    )
+    audit_days: int = Field(
+        default=400, ge=0, le=36_500, description="Days that the audit trail is kept; 0: for ever."
+    )
+    audit_reads: bool = Field(
+        default=True, description="Enter in the audit trail also what only reads."
+    )
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="warning", description="Least severe messages that are logged."
     )
@@ -187,7 +328,35 @@ class Settings(BaseSettings):
             )
         return value.rstrip("/")
 
-    @field_validator("log_level", "durability", "embedding_encoding", mode="before")
+    @field_validator("token_jwks_url")
+    @classmethod
+    def _safe_address(cls, value: str | None) -> str | None:
+        if value is not None and re.fullmatch(r"https://[^\s@]+", value) is None:
+            local = re.fullmatch(r"http://(?:localhost|127\.0\.0\.1|\[::1\])[:/][^\s@]*", value)
+            if local is None:
+                raise PydanticCustomError(
+                    "url", "must start with https:// (http:// for this machine only)"
+                )
+        return value
+
+    @field_validator("token_algorithms")
+    @classmethod
+    def _known_signatures(cls, value: str) -> str:
+        names = [name.strip() for name in value.split(",")]
+        if not set(names) <= {"RS256", "ES256", "EdDSA", "HS256"}:
+            raise PydanticCustomError("algorithms", f"must be {_SIGNATURES}")
+        if "HS256" in names and len(names) > 1:
+            raise PydanticCustomError(
+                "algorithms", "must not mix HS256 with others: its key is a shared secret"
+            )
+        return ",".join(names)
+
+    @property
+    def token_algorithm_names(self) -> tuple[str, ...]:
+        """`token_algorithms`, each by itself."""
+        return tuple(self.token_algorithms.split(","))
+
+    @field_validator("log_level", "durability", "embedding_encoding", "server_auth", mode="before")
     @classmethod
     def _any_case(cls, value: Any) -> Any:
         return value.strip().lower() if isinstance(value, str) else value

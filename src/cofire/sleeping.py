@@ -19,7 +19,7 @@ from cofire.models import Generator, make_generator
 from cofire.models.verifying import VerifiedGenerator
 from cofire.retrieval.semantic import read_records
 from cofire.retrieval.synapse import prior
-from cofire.store.claims import Held
+from cofire.store.claims import Claim, Held
 from cofire.store.records import NewItem, SpaceInfo
 from cofire.types import (
     Kind,
@@ -118,41 +118,60 @@ def _consolidate(
     told: Told | None,
 ) -> SleepReport:
     """One space, if nobody else has claimed it."""
-    started = perf_counter()
     claim = workings.store.claim(space, holder, workings.settings.claim_seconds)
     if isinstance(claim, Held):
-        return _left_to(claim, space, now, started)
-    begun = to_micros(datetime.now(UTC))
+        return _left_to(claim, space, now, perf_counter())
     with holding(workings.store, space, claim):
-        space = workings.spaces.with_model(workings.store.refreshed(space))
-        night = Night(
-            store=workings.store,
-            space=space,
-            now=to_micros(now),
-            graph=lambda: workings.recaller.graph(space),
-            make=lambda messages: made(workings, messages, now),
-            rule=rule,
-            generator=generator,
-            budget=budget,
-            prior=prior,
-            wall=begun,
+        return consolidate_claimed(
+            workings, space, claim,
+            only=only, rule=rule, generator=generator, budget=budget, now=now, told=told,
+        )  # fmt: skip
+
+
+def consolidate_claimed(
+    workings: Workings,
+    space: SpaceInfo,
+    claim: Claim,
+    *,
+    only: Collection[str],
+    rule: SleepRule,
+    generator: Generator | None,
+    budget: Budget,
+    now: datetime,
+    told: Told | None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> SleepReport:
+    """One space that whoever calls has claimed, and holds. `stopped`: see `Night`. Raises
+    NotFoundError for a space that is gone, StoreError."""
+    started = perf_counter()
+    begun = to_micros(datetime.now(UTC))
+    space = workings.spaces.with_model(workings.store.refreshed(space))
+    night = Night(
+        store=workings.store,
+        space=space,
+        now=to_micros(now),
+        graph=lambda: workings.recaller.graph(space),
+        make=lambda messages: made(workings, messages, now),
+        rule=rule,
+        generator=generator,
+        budget=budget,
+        prior=prior,
+        wall=begun,
+        claim=claim,
+        stopped=stopped,
+    )
+    steps = run(night, STEPS, only=only, told=told)
+    try:
+        workings.store.add_report(
+            space,
+            {"now": to_micros(now), "steps": [asdict(step) for step in steps]},
+            started=begun,
+            ended=to_micros(datetime.now(UTC)),
             claim=claim,
         )
-        steps = run(night, STEPS, only=only, told=told)
-        report = SleepReport(
-            space=space.ref, started=now, seconds=perf_counter() - started, steps=steps
-        )
-        try:
-            workings.store.add_report(
-                space,
-                {"now": to_micros(now), "steps": [asdict(step) for step in steps]},
-                started=begun,
-                ended=to_micros(datetime.now(UTC)),
-                claim=claim,
-            )
-        except ClaimLostError as exc:
-            return _left_to(Held(holder=exc.holder, until=exc.until), space, now, started, steps)
-    return report
+    except ClaimLostError as exc:
+        return _left_to(Held(holder=exc.holder, until=exc.until), space, now, started, steps)
+    return SleepReport(space=space.ref, started=now, seconds=perf_counter() - started, steps=steps)
 
 
 def _left_to(

@@ -114,6 +114,7 @@ def checkpoint(
         (one.item.kind, fold(lifecycle.statement_of(one.item))): one.item
         for one in listed(workings.store, [space], WORKING)
         if lifecycle.state_of(one.item, moment) is not ThreadState.CLOSED
+        and not one.item.untrusted  # what comes from outside must not stand for what is said here
     }
     wanted = [
         (kind, text)

@@ -7,10 +7,12 @@ caller gave another offset it is kept beside the time as `offset` (minutes east 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, Protocol, TypedDict
+
+from cofire.fences import fenced_line, rendered
 
 TimeLike = datetime | date | str | int | float
 """A point in time: aware `datetime` (naive is read as UTC), `date` (its midnight in UTC), ISO 8601
@@ -84,6 +86,8 @@ class Message:
     `content` is kept verbatim. `importance` is 1–10. `tags` is a tuple, never a single text. `key`
     is the caller's own id: remembering the same key again in the same space changes nothing.
     `time` is when it was said (default: now); `expires` is when it stops being recalled.
+    `untrusted`: it comes from outside, a tool or a web page, and must not speak for anybody; None:
+    if its role is "tool".
     """
 
     content: str
@@ -99,6 +103,7 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     expires: TimeLike | None = None
     key: str | None = None
+    untrusted: bool | None = None
 
 
 class MessageChanges(TypedDict, total=False):
@@ -115,6 +120,7 @@ class MessageChanges(TypedDict, total=False):
     pinned: bool
     metadata: Mapping[str, Any] | None
     expires: TimeLike | None
+    untrusted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +148,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A memory as stored. `number` is its 64-bit id, `version` counts its texts from 1."""
+    """A memory as stored. `number` is its 64-bit id, `version` counts its texts, and
+    changes of whether it is trusted, from 1. `untrusted`: it comes from outside, or rests on what
+    does."""
 
     id: str
     number: int
@@ -172,6 +180,7 @@ class Item:
     last_accessed: datetime | None = None
     version: int = 1
     embedded: bool = True
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,7 +307,8 @@ class Filters:
     """Which memories may be recalled or listed; every given condition must hold.
 
     `kinds`, `speakers`, `sessions`: any of these. `tags`: all of these. `metadata`: equal at
-    every given top-level key. `since` ≤ time < `until`. Matching is literal and exact.
+    every given top-level key. `since` ≤ time < `until`. `trusted_only`: nothing that comes from
+    outside. Matching is literal and exact.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -308,6 +318,7 @@ class Filters:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     since: datetime | None = None
     until: datetime | None = None
+    trusted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,6 +373,11 @@ class Recalled:
     score: float
     item: Item
     segment: Segment | None = None
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether it comes from outside (see `Message.untrusted`)."""
+        return self.item.untrusted
 
     @property
     def header(self) -> str:
@@ -421,6 +437,11 @@ class SemanticRecord:
         return self.item.kind
 
     @property
+    def untrusted(self) -> bool:
+        """Whether it rests on what comes from outside."""
+        return self.item.untrusted
+
+    @property
     def header(self) -> str:
         """What stands before the text in a rendered line."""
         return line_header(self.item.time, self.item.offset, self.item.speaker)
@@ -448,7 +469,7 @@ class Shape:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
     """What a question brought back, best first (by a profile whose `order` is "time": oldest
-    first); `tokens` are wordpieces of the rendered lines.
+    first); `tokens` are wordpieces of `text`.
 
     `items` are what was said and remembered, `semantic` what consolidation made of it (best first;
     their lines come before those of the items), `shapes` say that something of the kind was once
@@ -488,9 +509,18 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """The rendered lines for a prompt: those of the semantic records, then the items'."""
-        lines = [record.line for record in self.semantic]
-        return "\n".join(lines + [hit.line for hit in self.items])
+        """The rendered lines for a prompt: those of the semantic records, then the items', between
+        two marks by which they are known again if a transcript brings them back. What is not
+        trusted stands last, in a fence that none of it can close. Empty if there is nothing."""
+        return rendered(*told_lines([*self.semantic, *self.items]))
+
+
+def told_lines(told: Iterable[SemanticRecord | Recalled]) -> tuple[list[str], list[str]]:
+    """The lines of a recall as they stand in its `text`, and those of what is not trusted."""
+    lines: tuple[list[str], list[str]] = ([], [])
+    for one in told:
+        lines[one.untrusted].append(fenced_line(one.line, untrusted=one.untrusted))
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -614,6 +644,11 @@ class Hydrated:
     segment: Segment | None = None
 
     @property
+    def untrusted(self) -> bool:
+        """Whether it comes from outside (see `Message.untrusted`)."""
+        return self.item.untrusted
+
+    @property
     def line(self) -> str:
         """The memory as one rendered line: date, speaker (or what sort of thread it is), text."""
         return f"{self.header} {self.content}"
@@ -659,13 +694,21 @@ class Hydration:
 
     @property
     def text(self) -> str:
-        """The whole for a prompt: each section's heading, then its lines. Empty if nothing is."""
+        """The whole for a prompt: each section's heading, then its lines, between two marks by
+        which it is known again. What is not trusted stands last, in a fence that none of it can
+        close. Empty if nothing is."""
         parts = []
         for name, entries in self.sections.items():
             # Lines of one text are indented, so that none can pass for a heading.
-            lines = ["- " + entry.line.replace("\n", "\n  ") for entry in entries]
-            parts.append("\n".join((HEADINGS.get(name, name), *lines)))
-        return "\n\n".join(parts)
+            lines = [fenced_line(one.line, bullet="- ") for one in entries if not one.untrusted]
+            if lines:
+                parts.append("\n".join((HEADINGS.get(name, name), *lines)))
+        outside = [
+            fenced_line(one.line, untrusted=True, bullet="- ")
+            for one in self.entries
+            if one.untrusted
+        ]
+        return rendered(["\n\n".join(parts)] if parts else [], outside)
 
 
 HEADINGS: Mapping[str, str] = {
@@ -807,14 +850,15 @@ def line_header(time: datetime, offset: int | None, who: str | None) -> str:
     """ "8 May 2023 Ada:" — the day in the speaker's own calendar where the offset is known.
     Month names are English on every host, and cost a language model one token."""
     local = time + timedelta(minutes=offset or 0)
-    day = f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+    day = f"{local.day} {MONTHS[local.month - 1]} {local.year}"
     return f"{day} {who}:" if who else f"{day}:"
 
 
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
+"""Names of months in rendered lines."""
 
 
 class Progress(Protocol):

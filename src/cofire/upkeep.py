@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cofire.encoding.reembedding import add_vectors, reembed_space
+from cofire.errors import ConfigurationError
 from cofire.models import Embedder
 from cofire.store.records import Finding
 from cofire.store.sealing import parse_key
@@ -62,6 +63,23 @@ def _reembed(workings: Workings, model: Embedder, progress: Progress | None) -> 
             made += reembed_space(workings.store, space, model, made, progress)
             workings.recaller.forget(space)
         workings.use(model)
+    return made
+
+
+def embed_missing(workings: Workings, progress: Progress | None) -> int:
+    """See `Memory.embed_missing`."""
+    if not workings.vectors:
+        raise ConfigurationError("vectors are off here: open with vectors=True to make any")
+    with workings.embedding.alone("embedding what is missing"):
+        pass  # what others began to store while the model could not be reached is stored now
+    workings.spaces.renew()
+    model = workings.embedder
+    made = 0
+    for space in workings.spaces.all():
+        with workings.embedding.shared():
+            if workings.store.pending(space, model.name, model.dimension, limit=1):
+                modelled = workings.spaces.with_model(space)
+                made += add_vectors(workings.store, modelled, model, made, progress)
     return made
 
 

@@ -36,6 +36,7 @@ from cofire.types import (
     Traces,
     Version,
     from_micros,
+    to_micros,
 )
 
 _KINDS = {kind.value: kind for kind in Kind}
@@ -98,6 +99,7 @@ def item(space: SpaceInfo, row: ItemRow) -> Item:
         last_accessed=None if row.last_accessed is None else from_micros(row.last_accessed),
         version=row.version,
         embedded=not row.pending,
+        untrusted=row.untrusted,
     )
 
 
@@ -129,6 +131,7 @@ def message(row: ItemRow) -> Message:
         metadata=row.metadata,
         expires=None if row.expires is None else from_micros(row.expires),
         key=row.key,
+        untrusted=row.untrusted,
     )
 
 
@@ -211,7 +214,16 @@ def deletion(row: ReceiptRow, *, shared: bool, dry_run: bool = False) -> Deletio
 
 def cursor(row: ItemRow) -> str:
     """Where a page ended, as opaque text."""
-    raw = row.time.to_bytes(8, "big", signed=True) + row.uid
+    return _cursor(row.time, row.uid)
+
+
+def item_cursor(item: Item) -> str:
+    """The same of a public value: where a page ends that is cut behind it."""
+    return _cursor(to_micros(item.time), read_id(item.id))
+
+
+def _cursor(time: int, uid: bytes) -> str:
+    raw = time.to_bytes(8, "big", signed=True) + uid
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 

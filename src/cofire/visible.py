@@ -98,6 +98,16 @@ class VisibleSpaces:
             raise missing(id)
         return found
 
+    def numbered(self, number: int) -> tuple[SpaceInfo, int]:
+        """In which space, and as which number in it, the memory of a 64-bit number is. Raises
+        NotFoundError."""
+        self.renew()
+        for space in self.all():
+            within = number - views.public_number(space, 0)
+            if 0 < within < 1 << 32:
+                return space, within
+        raise missing(number)
+
     def end(self, id: str) -> tuple[SpaceInfo, int]:
         """As `locate`, but what is no id at all is told apart from no other missing memory."""
         try:
@@ -186,7 +196,7 @@ def _dimension(model: Embedder, space: SpaceInfo) -> int | None:
         return space.dimension
 
 
-def missing(id: str) -> NotFoundError:
+def missing(id: str | int) -> NotFoundError:
     """The one error for every memory that is not here, whatever the reason."""
     return NotFoundError(f"there is no memory {id} here; `list` shows what there is")
 

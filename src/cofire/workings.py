@@ -5,8 +5,9 @@ recalls with it, which many memories may share) and the spaces that the memory s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,11 @@ from cofire.visible import VisibleSpaces, open_space, require_model
 
 if TYPE_CHECKING:
     from cofire.settings import Settings
+
+
+WAITERS, HOSTED_WAITERS = 64, 2
+"""Threads that may wait at once for another process, in a program and in a server (whose threads
+are few, and who asks it may make up ids)."""
 
 
 class OpenedStore:
@@ -71,6 +77,17 @@ class OpenedStore:
         self.embedding = SharedLock()
         self.importing = SharedLock()
         self.hosting = hosting
+        self._waiters = threading.Semaphore(HOSTED_WAITERS if hosting else WAITERS)
+
+    @contextmanager
+    def patient(self) -> Iterator[bool]:
+        """Whether this thread may wait for what another process has not written yet."""
+        may = self._waiters.acquire(blocking=False)
+        try:
+            yield may
+        finally:
+            if may:
+                self._waiters.release()
 
     def retry_traces(self, *, thorough: bool = False) -> None:
         """Clear the files of what was deleted where that could not be done at once; what still is
@@ -277,6 +294,12 @@ def hosted_workings(
     shared = as_names("projects", projects)
     spaces = _open_spaces(opened.store, _named_spaces(tenant, identity, user, shared))
     return _workings(opened, spaces, shared, "this store")
+
+
+def space_workings(opened: OpenedStore, space: SpaceInfo) -> Workings:
+    """What works on one space of a store that is opened for many, be it an agent's own or a
+    project's. Raises EmbeddingMismatchError."""
+    return _workings(opened, [space], (), "this store")
 
 
 def _workings(

@@ -46,7 +46,7 @@ FAILED = {
 
 @pytest.mark.parametrize("key", KEYS)
 def test_no_reply_without_evidence_gives_a_record(key: str) -> None:
-    found = parse_records(KEYS[key], [TURN], "stop", "m", "distil@1")
+    found = parse_records(KEYS[key], [TURN], "stop", "m", "distil@2")
     assert found.drafts == ()
     assert found.failed == FAILED.get(key, "unusable")
 
@@ -55,7 +55,7 @@ def test_no_reply_without_evidence_gives_a_record(key: str) -> None:
 def test_with_evidence_it_is_read_or_fails_whole(key: str) -> None:
     ours = json.dumps(record(content="Robin owns a canoe."))
     text = KEYS[key].replace('"Robin owns a canoe"', ours)
-    found = parse_records(text, [TURN], "stop", "m", "distil@1")
+    found = parse_records(text, [TURN], "stop", "m", "distil@2")
     if key in READ:
         assert [draft.content for draft in found.drafts] == ["Robin owns a canoe."]
     elif key == "string_for_list":  # now one record stands where a list was due
@@ -84,7 +84,7 @@ def test_only_what_was_offered_is_accepted() -> None:
         for name in ("0", "all", "*", "m1", "12", "T01", "T1")
     ]
     text = json.dumps({"records": entries, "deletes": ["0", "all", "*"], "links": [["m1", "0"]]})
-    found = parse_records(text, [TURN], "stop", "m", "distil@1")
+    found = parse_records(text, [TURN], "stop", "m", "distil@2")
     assert [draft.content for draft in found.drafts] == ["By T1."]
     assert found.dropped == {"evidence": 6, "label": 6}
 

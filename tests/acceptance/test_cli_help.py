@@ -31,9 +31,11 @@ def test_all_commands_are_there() -> None:
         "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay", "learn-by",
         "consolidate", "reports", "records", "quarantine", "shapes", "archive", "unarchive", "list",
         "show", "history", "stats", "update", "forget", "receipts", "export", "backup", "restore",
-        "reembed", "scrub", "rotate-key", "doctor", "db upgrade", "db check", "db distribute",
-        "db copy", "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths",
-        "plot graph", "plot trace",
+        "reembed", "scrub", "rotate-key", "serve", "mcp", "install", "worker", "audit", "doctor",
+        "jobs list", "jobs retry", "db upgrade", "db check", "db distribute", "db copy",
+        "keys create", "keys list", "keys revoke",
+        "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths", "plot graph",
+        "plot trace",
     ]  # fmt: skip
 
 

@@ -40,13 +40,14 @@ ENDPOINT = "http://localhost:8080/v1"
 DATABASE = "db.example.org/cofire"
 """The PostgreSQL database that documents use; one is made where they do."""
 HOSTS = {
-    "localhost:8080", "localhost:11434", "api.openai.com", "example.org", "huggingface.co",
-    "keepachangelog.com", "semver.org", "arxiv.org", "github.com", "www.apache.org",
+    "localhost:8080", "localhost:11434", "127.0.0.1:8321", "api.openai.com", "example.org",
+    "huggingface.co", "keepachangelog.com", "semver.org", "arxiv.org", "github.com",
+    "www.apache.org",
 }  # fmt: skip
 PRIVATE = (
     r"(?<![\w.~])/(?:work|home|root|Users|tmp|var|opt|mnt|etc)/[\w.]",
     r"\b[A-Z]:\\Users",
-    r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
+    r"\b(?!127\.0\.0\.1\b|0\.0\.0\.0\b)(?:\d{1,3}\.){3}\d{1,3}\b",  # those mean any machine's own
 )
 """What a page says of the machine it was written on."""
 

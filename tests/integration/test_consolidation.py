@@ -219,7 +219,7 @@ def test_what_a_model_invents_is_quarantined_and_never_recalled(memory: Memory) 
     ])  # fmt: skip
     report = sleep(memory, "distil", generator=model)
     assert current(memory).keys() == {"Robin owns a canoe."}
-    assert current(memory)["Robin owns a canoe."].prompt == "distil@1"
+    assert current(memory)["Robin owns a canoe."].prompt == "distil@2"
     (failed,) = memory.quarantine()
     assert failed.content == "Robin owns 3 yachts."
     assert any(reason.startswith("number") for reason in failed.reasons)

@@ -86,7 +86,7 @@ def test_what_is_kept_of_a_turn_can_be_quoted_sentence_by_sentence(text: str, mo
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_no_answer_raises(text: str) -> None:
     labels = {each.label for each in TURNS}
-    found = parse_records(text, TURNS, "stop", "m", "distil@1")
+    found = parse_records(text, TURNS, "stop", "m", "distil@2")
     for place, draft in enumerate(found.drafts, start=1):
         assert draft.content
         assert draft.subject
@@ -109,8 +109,8 @@ def test_no_part_of_an_answer_gives_part_of_a_record(name: str, data: st.DataObj
     """Wherever an answer is cut, it gives the whole record or none."""
     text = BREAKAGES[name][0]
     cut = text[: data.draw(st.integers(0, len(text)))]
-    found = parse_records(cut, TURNS, "stop", "m", "distil@1")
-    whole = parse_records(text, TURNS, "stop", "m", "distil@1")
+    found = parse_records(cut, TURNS, "stop", "m", "distil@2")
+    whole = parse_records(text, TURNS, "stop", "m", "distil@2")
     assert found.drafts in ((), whole.drafts)
 
 
@@ -120,7 +120,7 @@ def test_sound_records_come_through(contents: list[tuple[str, bool]]) -> None:
         record(content=f"Robin says {number}{text}".replace("\0", " "), single=single)
         for number, (text, single) in enumerate(contents)
     ]
-    found = parse_records(reply(*entries), TURNS, "stop", "m", "distil@1")
+    found = parse_records(reply(*entries), TURNS, "stop", "m", "distil@2")
     assert len(found.drafts) + found.dropped.get("characters", 0) == len(entries)
 
 

@@ -49,7 +49,7 @@ def test_one_call_where_all_is_well() -> None:
     generator = ScriptedGenerator([GOOD])
     result = asked(generator)
     assert [draft.content for draft in result.drafts] == ["Robin owns a canoe."]
-    assert (result.drafts[0].maker, result.drafts[0].prompt) == ("scripted", "distil@1")
+    assert (result.drafts[0].maker, result.drafts[0].prompt) == ("scripted", "distil@2")
     assert (result.calls, result.retries, result.failures) == (1, 0, {})
     assert (result.unanswered, result.stopped, result.error) == ((), None, None)
     (request,) = generator.requests

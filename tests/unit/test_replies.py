@@ -19,7 +19,7 @@ from scripts_of_models import BREAKAGES, CANOE, GOOD, TURNS, concepts, record, r
 
 
 def parsed(text: str, finish: Finish = "stop") -> Parsed:
-    return parse_records(text, TURNS, finish, "scripted", "distil@1")
+    return parse_records(text, TURNS, finish, "scripted", "distil@2")
 
 
 def one(**changes: Any) -> Draft:
@@ -53,7 +53,7 @@ def test_a_record_is_read_whole() -> None:
         causes=("T2",),
         language=draft.language,
         maker="scripted",
-        prompt="distil@1",
+        prompt="distil@2",
     )
 
 

@@ -147,8 +147,8 @@ def test_without_vectors_pairs_are_learned_and_cues_are_not(tmp_path: Path) -> N
 def test_citations_are_read_from_an_answer(memory: Memory) -> None:
     recall = memory.recall("Where is the canoe?", now=NOW)
     answer = f"Behind the shed [1], see also [2, 99] and {recall.ids[2].upper()}; not {NOW}."
-    assert cited_ids(recall, answer) == recall.ids[:3]
-    assert cited_ids(recall, "No idea.") == ()
+    assert cited_ids(recall.ids, answer) == recall.ids[:3]
+    assert cited_ids(recall.ids, "No idea.") == ()
     assert memory.cited(recall, "No idea.").counted is False
     assert memory.cited(recall, "Behind the shed [1].", by="ops", now=NOW).counted is True
 

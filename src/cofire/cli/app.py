@@ -9,6 +9,7 @@ import typer
 
 import cofire
 from cofire.cli import (
+    auditing,
     browsing,
     changing,
     database,
@@ -16,13 +17,18 @@ from cofire.cli import (
     demo,
     diagnosing,
     evaluating,
+    installing,
+    keys,
     learning,
+    mcp_serving,
     moving,
     plotting,
     recalling,
     remembering,
+    serving,
     sessions,
     sleeping,
+    working,
 )
 from cofire.cli.commands import Group, examples_text
 from cofire.cli.options import COMMON, common_of
@@ -65,7 +71,8 @@ def build() -> typer.Typer:
     _take_common_options(app)
     groups = (
         demo, remembering, recalling, sessions, learning, sleeping, browsing, changing, deleting,
-        moving, database, diagnosing, evaluating, plotting,
+        moving, serving, mcp_serving, installing, working, database, keys, auditing, diagnosing,
+        evaluating, plotting,
     )  # fmt: skip
     for group in groups:
         group.register(app)

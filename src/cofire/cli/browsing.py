@@ -11,9 +11,10 @@ from cofire.cli import options
 from cofire.cli.commands import command
 from cofire.cli.opening import opened
 from cofire.cli.options import Common
-from cofire.cli.output import many, plain, print_json, print_json_line, say, size_text, table
+from cofire.cli.output import many, print_json, print_json_line, say, size_text, table
 from cofire.cli.rendering import moment, print_item, print_links, print_listed, print_versions
 from cofire.errors import NotFoundError
+from cofire.plain import plain
 from cofire.types import Item, Kind, Page, SemanticRecord, SpaceStats
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def list_(
     meta: options.Meta = None,
     since: options.Since = None,
     until: options.Until = None,
+    trusted_only: options.TrustedOnly = False,
 ) -> None:
     """List memories by time, a page at a time."""
     chosen = options.filters(
@@ -88,6 +90,7 @@ def list_(
         meta=meta,
         since=since,
         until=until,
+        trusted_only=trusted_only,
     )
     with opened(common, vectors=False) as memory:
         asked = chosen | {"limit": PAGE if all else limit, "newest_first": not oldest_first}

@@ -62,6 +62,10 @@ def update(
     expires: Annotated[
         str | None, typer.Option(metavar="TIME", help="Not recalled from then on.")
     ] = None,
+    untrusted: Annotated[
+        bool | None,
+        typer.Option("--untrusted/--trusted", help="Whether it comes from outside."),
+    ] = None,
     clear: Annotated[
         list[str] | None,
         typer.Option(metavar="FIELD", help=f"Make it empty: {', '.join(CLEARABLE)}."),
@@ -80,6 +84,7 @@ def update(
         "pinned": pin,
         "metadata": metadata(meta) or None,
         "expires": expires,
+        "untrusted": untrusted,
     }
     changes = _changes(given, clear or ())
     if content is None and not changes:

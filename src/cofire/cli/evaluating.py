@@ -234,7 +234,8 @@ def _tell(text: str, figures: object, json: str | None) -> None:
 
 def _keep(figures: object, path: Path) -> None:
     """Write the figures beside their place first, so that no half of a file is ever there."""
-    from cofire.cli.output import dumps, note, plain
+    from cofire.cli.output import dumps, note
+    from cofire.plain import plain
 
     partial = path.with_name(f".{path.name}.partial")
     try:

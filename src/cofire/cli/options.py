@@ -207,6 +207,15 @@ Until = Annotated[
     ),
 ]
 
+TrustedOnly = Annotated[
+    bool,
+    typer.Option(
+        "--trusted-only",
+        help="Nothing that comes from outside (tools, web pages).",
+        rich_help_panel=FILTERS,
+    ),
+]
+
 
 def filters(
     *,
@@ -217,6 +226,7 @@ def filters(
     meta: Sequence[str] | None,
     since: str | None,
     until: str | None,
+    trusted_only: bool = False,
 ) -> dict[str, Any]:
     """The options as `Memory.recall` and `Memory.list` take them."""
     return {
@@ -227,6 +237,7 @@ def filters(
         "metadata": metadata(meta),
         "since": since,
         "until": until,
+        **({"trusted_only": True} if trusted_only else {}),
     }
 
 

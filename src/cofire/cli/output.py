@@ -7,19 +7,16 @@ Without a terminal, or with NO_COLOR, there is plain text and not one escape cod
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import json
 import os
 import re
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from cofire.plain import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -240,23 +237,6 @@ def dumps(value: Any, indent: int | None = None) -> str:
     """JSON in UTF-8, with what a terminal would act upon escaped as JSON does it."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
     return _SHOWN.sub(lambda match: json.dumps(match.group())[1:-1], text)
-
-
-def plain(value: Any) -> Any:
-    """A public value as what JSON knows; times as ISO 8601 in UTC."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, enum.Enum):
-        return value.value
-    return str(value) if isinstance(value, Path) else value
 
 
 def size_text(count: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,10 @@ from cofire.cli.commands import command
 from cofire.cli.explaining import Explainer
 from cofire.cli.opening import opened
 from cofire.cli.options import Common, text_or_input
-from cofire.cli.output import many, note, plain, print_json, say
+from cofire.cli.output import many, note, print_json, say
 from cofire.cli.recorded import print_known, print_once_here, repeated
-from cofire.cli.rendering import print_recalled, recalled_json
+from cofire.cli.rendering import print_recalled
+from cofire.plain import recall_shape
 from cofire.types import Recall, Trace
 
 
@@ -85,6 +86,7 @@ def recall(
     meta: options.Meta = None,
     since: options.Since = None,
     until: options.Until = None,
+    trusted_only: options.TrustedOnly = False,
 ) -> None:
     """Recall what bears on a question, best first.
 
@@ -94,7 +96,7 @@ def recall(
     """
     chosen = options.filters(
         kinds=kind, speakers=speaker, sessions=session, tags=tag, meta=meta,
-        since=since, until=until,
+        since=since, until=until, trusted_only=trusted_only,
     )  # fmt: skip
     with opened(common) as memory:
         result = memory.recall(
@@ -103,7 +105,7 @@ def recall(
             as_of=as_of, known_at=known_at, explain=explain, **chosen,
         )  # fmt: skip
         if common.json:
-            print_json(_as_json(result))
+            print_json(recall_shape(result))
             return
         for warning in result.warnings if common.vectors else ():
             note(f"Note: {warning}")
@@ -151,11 +153,6 @@ def _print_how_sure(result: Recall) -> None:
         say("Probably nothing of the kind was ever said: these are only the nearest.")
     sure = "" if result.confidence is None else f"Confidence {result.confidence:.2f}, r"
     say((f"{sure or 'R'}ecall {result.id}", "dim"))
-
-
-def _as_json(result: Recall) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(result)
-    return fields | {"items": [recalled_json(hit) for hit in result.items]}
 
 
 def _print_trace(trace: Trace) -> None:

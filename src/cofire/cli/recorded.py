@@ -38,7 +38,8 @@ def print_known(record: SemanticRecord, *, evidence: bool) -> None:
     say(("Known: ", "bold"), record.content.strip("\n"), hang=4)
     held = held_text(record.valid_from, record.valid_to)
     quotes = many(len(record.evidence), "quote")
-    told = ", ".join(filter(None, (str(record.item.kind), held, quotes)))
+    outside = "untrusted" if record.untrusted else ""
+    told = ", ".join(filter(None, (str(record.item.kind), outside, held, quotes)))
     say((f"{told}  {record.id}", "dim"), indent=4)
     if evidence:
         print_evidence(record.evidence, indent=4)
@@ -48,7 +49,9 @@ def print_listed_record(record: SemanticRecord) -> None:
     """A record in a listing: id, kind, whom it is about, when it holds; its text; why it is not
     trusted, if so."""
     held = held_text(record.valid_from, record.valid_to)
-    told = (str(record.item.kind), record.subject, held, many(len(record.evidence), "quote"))
+    outside = "untrusted" if record.untrusted else ""
+    quotes = many(len(record.evidence), "quote")
+    told = (str(record.item.kind), outside, record.subject, held, quotes)
     say((record.id, "dim"), "  ", (", ".join(filter(None, told)), "bold"), hang=2)
     say(shortened(record.content, QUOTED), indent=2)
     if record.state != "current":

@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
             'cofire remember "The shed key is in the blue tin." --speaker Ada',
             'cofire remember "Moved to Oslo." --time 2024-05-08 --tag home --session diary',
             "git log -1 | cofire remember - --kind tool_event --tag git",
+            "curl -s https://example.org/news | cofire remember - --untrusted --tag news",
             'cofire remember "Deploys need two reviews." --into website --json',
         ),
     )(remember)
@@ -94,6 +95,13 @@ def remember(
         str | None,
         typer.Option(metavar="KEY", help="Your own id; the same key again changes nothing."),
     ] = None,
+    untrusted: Annotated[
+        bool | None,
+        typer.Option(
+            "--untrusted/--trusted",
+            help="It comes from outside, a tool or a web page. Default: if the role is tool.",
+        ),
+    ] = None,
     into: Into = None,
 ) -> None:
     """Remember one text."""
@@ -113,6 +121,7 @@ def remember(
             metadata=metadata(meta) or None,
             expires=expires,
             key=key,
+            untrusted=untrusted,
             project=into,
         )
     if common.json:
@@ -126,6 +135,9 @@ def _print_receipt(receipt: Receipt, common: Common, into: str | None) -> None:
         note(f"Note: {warning}")
     if common.projects and into is None:
         note(f"Kept in {_own(common)}; `--into {common.projects[0]}` would share it.")
+    if not receipt.ids:
+        say("Nothing to remember.")
+        return
     say(f"{'Remembered' if receipt.created[0] else 'Known before'}: {receipt.id}")
 
 

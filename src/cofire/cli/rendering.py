@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from cofire.cli.output import many, plain, say, shortened, table, width
+from cofire.cli.output import many, say, shortened, table, width
 from cofire.cli.recorded import as_record, held_text, print_evidence, record_fields
+from cofire.plain import plain
 from cofire.types import Item, Link, Recalled, SemanticRecord, Version, line_header
 
 if TYPE_CHECKING:
     from cofire.interchange import ImportReport
 
 SHOWN_PROBLEMS = 10
+UNTRUSTED = "  (untrusted)"
+"""What stands behind the speaker of what comes from outside."""
 _WORST = ("dropped", "repaired", "skipped", "noted")
 """What an import did about problems, from what a reader must know to what is only by the way."""
 
@@ -34,17 +37,6 @@ def moment(time: datetime, offset: int | None = None) -> str:
     )
 
 
-def recalled_json(hit: Recalled) -> dict[str, Any]:
-    """A recalled memory: its fields, with the text that matched, its score and segment."""
-    fields: dict[str, Any] = plain(hit.item)
-    return fields | {
-        "content": hit.content,
-        "score": hit.score,
-        "segment": plain(hit.segment),
-        "line": hit.line,
-    }
-
-
 def print_recalled(rank: int, hit: Recalled, record: SemanticRecord | None = None) -> None:
     """A recalled memory: rank, day, speaker, score and id; then its text. `record`: what says the
     same word for word, and so need not be told twice."""
@@ -55,6 +47,7 @@ def print_recalled(rank: int, hit: Recalled, record: SemanticRecord | None = Non
         f"{rank:>2}  ",
         (heading(hit.item), "bold"),
         f"  {shortened(hit.item.title, 40)}" if hit.item.title else "",
+        UNTRUSTED if hit.untrusted else "",
         (f"  {hit.score:.3f}{part}  {hit.id}", "dim"),
         "" if record is None else f"  [{as_record(record)}]",
         hang=4,
@@ -66,7 +59,8 @@ def print_listed(item: Item) -> None:
     """A memory in a listing: id, day and speaker, tags, and the start of its text."""
     tags = "".join(f" #{tag}" for tag in item.tags)
     kind = "" if item.kind == "episode" else f" [{item.kind}]"
-    say((item.id, "dim"), "  ", (heading(item), "bold"), f"{kind}{tags}")
+    outside = UNTRUSTED if item.untrusted else ""
+    say((item.id, "dim"), "  ", (heading(item), "bold"), f"{outside}{kind}{tags}")
     room = (width() or 120) - 2
     say(shortened(f"{item.title}: {item.content}" if item.title else item.content, room), indent=2)
 
@@ -101,6 +95,7 @@ def _fields(item: Item) -> list[tuple[str, str]]:
         ("metadata", _pairs(item.metadata)),
         ("expires", None if item.expires is None else moment(item.expires)),
         ("archived", None if item.archived is None else moment(item.archived)),
+        ("untrusted", "yes: it comes from outside" if item.untrusted else None),
         ("key", item.key),
         ("language", item.language),
         ("keywords", ", ".join(item.keywords) or None),

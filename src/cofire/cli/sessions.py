@@ -10,7 +10,8 @@ import typer
 from cofire.cli.commands import command
 from cofire.cli.opening import opened
 from cofire.cli.options import Common
-from cofire.cli.output import many, note, plain, print_json, say, shortened, table
+from cofire.cli.output import many, note, print_json, say, shortened, table
+from cofire.plain import hydration_shape
 
 if TYPE_CHECKING:
     from cofire.types import Hydration, Thread
@@ -68,6 +69,10 @@ def hydrate(
         int | None,
         typer.Option(metavar="NUMBER", help="Makes what comes up by chance repeatable."),
     ] = None,
+    untrusted: Annotated[
+        bool,
+        typer.Option("--untrusted", help="Also what comes from outside, in a fence at the end."),
+    ] = False,
     now: Now = None,
 ) -> None:
     """Print what a session should open with, ready for a prompt.
@@ -76,9 +81,11 @@ def hydrate(
     the cue, what strong links join with it, and one or two old memories that come up by chance.
     """
     with opened(common) as memory:
-        found = memory.hydrate(cue, token_budget=token_budget, now=now, seed=seed)
+        found = memory.hydrate(
+            cue, token_budget=token_budget, now=now, seed=seed, untrusted=untrusted
+        )
         if common.json:
-            print_json({**plain(found), "text": found.text})
+            print_json(hydration_shape(found))
             return
         for warning in found.warnings if common.vectors else ():
             note(f"Note: {warning}")
@@ -94,7 +101,8 @@ def hydrate(
 def _print_why(found: Hydration) -> None:
     for place, entry in enumerate(found):
         say(("" if not place else "\n") + entry.line)
-        say((f"{entry.section}: {entry.why}  {entry.id}", "dim"), indent=2)
+        outside = ", untrusted" if entry.untrusted else ""
+        say((f"{entry.section}{outside}: {entry.why}  {entry.id}", "dim"), indent=2)
 
 
 def checkpoint(
@@ -193,7 +201,7 @@ def _print_threads(found: tuple[Thread, ...]) -> None:
             [
                 (
                     one.id,
-                    one.kind.value,
+                    f"{one.kind.value} (untrusted)" if one.item.untrusted else one.kind.value,
                     f"{one.state} {one.touched:%Y-%m-%d}",
                     shortened(
                         one.content if one.note is None else f"{one.content} ({one.note})", SHOWN

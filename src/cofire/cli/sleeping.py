@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cofire.cli.commands import command
 from cofire.cli.opening import opened
 from cofire.cli.options import Common
-from cofire.cli.output import many, plain, print_json, say
+from cofire.cli.output import many, print_json, say
 from cofire.cli.recorded import print_listed_record, print_sleep, summed_up, tell_step
 from cofire.errors import InputError
+from cofire.plain import report_shape
 
 if TYPE_CHECKING:
     from cofire.memory import Memory
-    from cofire.types import SemanticRecord, SleepReport
+    from cofire.types import SemanticRecord
 
 _ID = "019d0b7c-1f2e-7a61-8f53-2c9b6de1a001"
 
@@ -80,15 +81,11 @@ def consolidate(
             most_calls=most_calls, most_tokens=most_tokens, most_cost=most_cost, now=now, told=told,
         )  # fmt: skip
         if common.json:
-            print_json(_as_json(reports))
+            print_json([report_shape(report) for report in reports])
         else:
             for report in reports:
                 say(summed_up(report))
     return 1 if any(report.failed for report in reports) else 0
-
-
-def _as_json(reports: tuple[SleepReport, ...]) -> list[dict[str, Any]]:
-    return [{"status": report.status, **plain(report)} for report in reports]
 
 
 def reports(
@@ -102,7 +99,7 @@ def reports(
     with opened(common, vectors=False) as memory:
         found = memory.reports(limit)
     if common.json:
-        print_json(_as_json(found))
+        print_json([report_shape(report) for report in found])
         return
     if not found:
         say("Nothing was consolidated yet: see `cofire consolidate --help`.")

@@ -22,7 +22,7 @@ from cofire.consolidation.concepts import words as words_of
 from cofire.consolidation.drafts import Turn
 from cofire.consolidation.gist import Gist, Sentence
 from cofire.consolidation.night import Night, Work
-from cofire.consolidation.turns import MOST_CHARACTERS, read_turns
+from cofire.consolidation.turns import MOST_CHARACTERS, read_turns, trusted
 from cofire.consolidation.unread import batches
 from cofire.dynamics.arrays import F32, F64, I64, U64
 from cofire.encoding.analysis import analyse
@@ -92,7 +92,7 @@ def readable(turns: Iterable[Turn]) -> list[Turn]:
 def _filed_gists(night: Night, turns: Sequence[Turn]) -> tuple[NewDerived, ...]:
     """The gists of turns, embedded in one call."""
     before = _turns_before(night, turns)
-    exchanges = [gist.exchange(turn, before.get(turn.number)) for turn in turns]
+    exchanges = [_exchange(turn, before.get(turn.number)) for turn in turns]
     told: list[list[Sentence]] = [gist.told(turn) for turn in turns]
     several = [sentences if len(sentences) > 1 else [] for sentences in told]
     messages = [
@@ -119,6 +119,14 @@ def _filed_gists(night: Night, turns: Sequence[Turn]) -> tuple[NewDerived, ...]:
         chosen = int(gist.central(vectors, whole=unpacked(whole))[0])
         filed.append((gist.core(turn, sentences, chosen), made[chosen]))
     return tuple(_gist(found, item) for found, item in filed if item.vector is not None)
+
+
+def _exchange(turn: Turn, before: Turn | None) -> Gist | None:
+    """The gist of question and answer; none of what was answered to somebody from outside, whose
+    words must not stand for the answer."""
+    if before is not None and before.marked and not turn.marked:
+        return None
+    return gist.exchange(turn, before)
 
 
 def _turns_before(night: Night, turns: Sequence[Turn]) -> dict[int, Turn]:
@@ -148,7 +156,7 @@ def _turns_beside(graph: ActiveGraph, numbers: Sequence[int], *, after: bool) ->
 
 
 def _message(text: str, turn: Turn) -> Message:
-    return Message(content=text, kind=Kind.GIST, time=turn.time)
+    return Message(content=text, kind=Kind.GIST, time=turn.time, untrusted=turn.marked)
 
 
 def _gist(found: Gist, item: NewItem) -> NewDerived:
@@ -184,9 +192,9 @@ class _Known:
 
 def words(night: Night, row: StepRow) -> Working:
     """Files the words of turns that are new or were edited since the last run, and links those
-    that are akin."""
+    that are akin. What comes from outside makes none: it could make up all there is room for."""
     for reached, numbers in batches(night, row, _SAID, BATCH):
-        turns = readable(read_turns(night.store, night.space, numbers))
+        turns = trusted(readable(read_turns(night.store, night.space, numbers)))
         yield Work(plan=_plan_words(night, turns), row=reached, last=False, seen=reached.time)
 
 
@@ -289,7 +297,7 @@ def still_said(night: Night, one: DerivedRow) -> Restated | None:
     """What becomes of a word when a turn that said it was edited or deleted: it rests on those that
     say it still; None: nobody does."""
     numbers = list(dict.fromkeys(source.source for source in one.sources))
-    turns = read_turns(night.store, night.space, numbers)
+    turns = trusted(read_turns(night.store, night.space, numbers))
     left = _said(turns).get(one.subject, [])
     if not left:
         return None

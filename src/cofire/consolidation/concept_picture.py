@@ -37,7 +37,7 @@ from cofire.consolidation.concepts import (
 )
 from cofire.consolidation.drafts import ConceptDraft, RelationDraft, Turn
 from cofire.consolidation.night import Night
-from cofire.consolidation.turns import read_turns
+from cofire.consolidation.turns import read_turns, trusted
 from cofire.dynamics.arrays import F64
 from cofire.encoding.analysis import analyse
 from cofire.encoding.terms import term_hash
@@ -84,8 +84,9 @@ class Picture:
         return list(dict.fromkeys(self._by_name.values()))
 
     def forget(self, turns: Sequence[Turn]) -> None:
-        """Concepts that no longer stand in turns which they rested on rest on them no more."""
-        texts = {turn.number: turn.content for turn in turns}
+        """Concepts that no longer stand in turns which they rested on rest on them no more, nor on
+        turns that are not trusted any more."""
+        texts = {turn.number: "" if turn.marked else turn.content for turn in turns}
         for concept in self._concepts():
             for number in sorted(concept.turns & texts.keys()):
                 if not any(spelled(texts[number], name) for name in concept.names):
@@ -161,7 +162,7 @@ class Picture:
         said = (graph.column("kind")[rows] == _EPISODE) & ~graph.derived[rows]
         said &= graph.column("parent")[rows] == 0
         numbers = np.sort(graph.column("number")[rows[said]])[-LOOKED_THROUGH:]
-        return readable(read_turns(self.night.store, self.night.space, numbers.tolist()))
+        return trusted(readable(read_turns(self.night.store, self.night.space, numbers.tolist())))
 
     def _merged(self, fresh: Sequence[Concept]) -> list[Concept]:
         """New concepts, without those whose name is another's by likeness (cosine ≥ `SAME_NAME`,
@@ -269,7 +270,7 @@ class Picture:
         touched = [one for one in self._concepts() if one.changed]
         numbers = sorted(set[int]().union(*(one.turns for one in touched)))
         rows = read_turns(self.night.store, self.night.space, numbers) if numbers else []
-        turns = {turn.number: turn for turn in rows}
+        turns = {turn.number: turn for turn in trusted(rows)}
         fresh: list[tuple[Concept, State]] = []
         changes = Changes(retired=list(self._absorbed))
         for one in touched:

@@ -10,7 +10,7 @@ from cofire.consolidation.abstracting import ABSTRACTION
 from cofire.consolidation.concepts import mentioned
 from cofire.consolidation.drafts import Turn
 from cofire.consolidation.night import Night
-from cofire.consolidation.turns import read_turns
+from cofire.consolidation.turns import read_turns, trusted
 from cofire.ids import new_uuid7
 from cofire.store.planning import Plan, Restated
 from cofire.store.records import DerivedRow, NewDerived, NewItem
@@ -162,7 +162,7 @@ def still_named(night: Night, one: DerivedRow) -> Plan:
     """What becomes of a stale concept: it is called what the turns call it that are left. Relations
     to concepts that none of them mentions with it go."""
     concept = stored(one)
-    turns = read_turns(night.store, night.space, sorted(concept.turns))
+    turns = trusted(read_turns(night.store, night.space, sorted(concept.turns)))
     state = state_of(concept.names, turns)
     changes = Changes()
     change(night, one, state, (one.maker, one.prompt), changes)

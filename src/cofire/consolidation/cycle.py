@@ -16,6 +16,11 @@ from cofire.store.records import StepRow
 from cofire.types import StepReport
 
 TAKEN_OVER = "another worker took the space over"
+STOPPED = "the worker was told to stop"
+
+
+class _StoppedError(Exception):
+    """Whoever runs the night wants it to end."""
 
 
 def run(
@@ -27,16 +32,18 @@ def run(
 ) -> tuple[StepReport, ...]:
     """Runs the steps in their order (`only`: those of these names) and tells of each when it is
     done. A step that fails does not keep the others from running; a space that is gone, or that
-    another worker took over, does."""
+    another worker took over, does, and so does `Night.stopped`: the last report says `STOPPED`,
+    and the next night goes on there."""
     done: list[StepReport] = []
     for step in steps:
         if only and step.name not in only:
             continue
-        report = _run_step(night, step)
+        stopped = night.stopped()
+        report = StepReport(name=step.name, skipped=STOPPED) if stopped else _run_step(night, step)
         done.append(report)
         if told is not None:
             told(report)
-        if report.skipped == TAKEN_OVER:
+        if report.skipped in {TAKEN_OVER, STOPPED}:
             break
     return tuple(done)
 
@@ -56,6 +63,8 @@ def _run_step(night: Night, step: Step) -> StepReport:
         skipped = "another process is running it"
     except ClaimLostError:
         skipped = TAKEN_OVER
+    except _StoppedError:
+        skipped = STOPPED
     except NotFoundError:
         raise
     except CofireError as exc:
@@ -107,6 +116,8 @@ def _work(night: Night, step: Step, row: StepRow, period: int | None, counts: Co
             over = work.last
             counts.update(work.counts)
             counts.update(_counted(applied))
+            if not over and night.stopped():
+                raise _StoppedError
             work = working.send(applied)
     except StopIteration:
         pass

@@ -18,7 +18,7 @@ from cofire.consolidation.drafts import Draft, Turn
 from cofire.consolidation.filing import plan_drafts
 from cofire.consolidation.night import Night, Work
 from cofire.consolidation.prompts import load
-from cofire.consolidation.turns import MOST_CHARACTERS, TOLD, read_turns
+from cofire.consolidation.turns import MOST_CHARACTERS, TOLD, may_support, read_turns
 from cofire.consolidation.unread import IN_FLIGHT_US, again, edited, new, too_few
 from cofire.store.planning import Applied, Plan
 from cofire.store.records import StepRow
@@ -54,7 +54,7 @@ def _ask(
     then. `note`: of an earlier try."""
     turns = [
         turn
-        for turn in read_turns(night.store, night.space, numbers)
+        for turn in may_support(read_turns(night.store, night.space, numbers))
         if len(turn.content) <= MOST_CHARACTERS
     ]
     plan, counts, asked = distilled(night, turns)

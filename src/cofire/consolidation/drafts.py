@@ -18,7 +18,8 @@ class Turn:
     `number` and `version` name its text in the store; `label` is what a prompt calls it ("T3") and
     the only name by which a reply may cite it. `time` is when it was said, `offset` minutes east of
     UTC or None; `event_times` the hulls (start ≤ event < end) of what its words resolve to.
-    `untrusted`: it came from a tool or a document, not from somebody in the conversation.
+    `untrusted`: it came from a tool or a document, not from somebody in the conversation; `marked`:
+    the memory itself says so, and what rests on it must, too.
     """
 
     number: int
@@ -34,6 +35,7 @@ class Turn:
     language: str | None = None
     event_times: tuple[tuple[datetime, datetime], ...] = ()
     untrusted: bool = False
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

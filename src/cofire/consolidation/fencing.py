@@ -67,6 +67,8 @@ def _line(turn: Turn, most_tokens: int) -> str:
         values["role"] = turn.role
     if turn.kind is not Kind.EPISODE:
         values["kind"] = str(turn.kind)
+    if turn.untrusted:
+        values["untrusted"] = True
     if turn.event_times:
         values["times"] = [_span(turn, *hull) for hull in turn.event_times]
     values["text"] = text

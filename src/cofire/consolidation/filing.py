@@ -23,7 +23,7 @@ from cofire.graph.vectors import unpacked
 from cofire.ids import new_uuid7
 from cofire.store.planning import Plan
 from cofire.store.records import NewDerived, NewItem
-from cofire.types import Message, to_micros
+from cofire.types import Kind, Message, to_micros
 
 IMPORTANCE = 6
 """Of a distilled record: what is worth distilling is worth a little more than a turn."""
@@ -36,7 +36,7 @@ def plan_drafts(
 ) -> tuple[Plan, Counter[str]]:
     """What is to be filed of drafts made from `turns`, and counts for the report."""
     offered = {turn.label: turn for turn in turns}
-    drafts = [_unslotted(draft, offered) if _shared(night) else draft for draft in drafts]
+    drafts = [_slotted(night, draft, offered) for draft in drafts]
     verdicts = [verify(draft, offered) for draft in drafts]
     counts: Counter[str] = Counter()
     failed = [
@@ -50,19 +50,39 @@ def plan_drafts(
     ]
     if not held:
         return Plan(derived=tuple(failed)), counts
-    items = night.make([_message(draft, offered) for draft, _ in held])
+    rested = [_resting(draft, verdict, offered) for draft, verdict in held]
+    items = night.make(
+        [_message(draft, cited) for (draft, _), cited in zip(held, rested, strict=True)]
+    )
     registry = Registry(night, [draft.subject for draft, _ in held])
-    placed: dict[str, int] = {turn.label: turn.number for turn in turns}
+    placed: dict[str, int] = {turn.label: turn.number for turn in turns if not turn.marked}
     names = {id(draft): f"D{place}" for place, draft in enumerate(drafts, 1)}
-    for (draft, verdict), item in zip(held, items, strict=True):
-        what, number = _place(registry, draft, verdict, item, offered)
+    for (draft, verdict), item, cited in zip(held, items, rested, strict=True):
+        what, number = _place(registry, draft, verdict, item, cited)
         counts[what] += 1
-        placed[names[id(draft)]] = number
+        if not item.untrusted:  # what comes from outside leads to nothing, and nothing to it
+            placed[names[id(draft)]] = number
     for draft, _ in held:
         for cause in draft.causes:
-            if cause in placed:
+            if cause in placed and names[id(draft)] in placed:
                 registry.led_to(placed[cause], placed[names[id(draft)]])
     return registry.plan(failed), counts
+
+
+def _slotted(night: Night, draft: Draft, offered: Mapping[str, Turn]) -> Draft:
+    """A draft with the slot that it may fill. What tools did fills none: no run of a tool may end
+    what somebody said."""
+    cited = (offered.get(quote.label) for quote in draft.quotes)
+    if draft.kind is Kind.PROCEDURE and any(turn is not None and turn.untrusted for turn in cited):
+        return replace(draft, slot=None, value=None, single=False)
+    return _unslotted(draft, offered) if _shared(night) else draft
+
+
+def _resting(draft: Draft, verdict: Verdict, offered: Mapping[str, Turn]) -> list[Turn]:
+    """The turns that a verified draft rests on, in the order of its quotes."""
+    numbers = {span.number for span in verdict.spans}
+    cited = (offered[quote.label] for quote in draft.quotes)
+    return [turn for turn in cited if turn.number in numbers]
 
 
 def _shared(night: Night) -> bool:
@@ -82,14 +102,20 @@ def _unslotted(draft: Draft, offered: Mapping[str, Turn]) -> Draft:
 
 
 def _place(
-    registry: Registry, draft: Draft, verdict: Verdict, item: NewItem, offered: Mapping[str, Turn]
+    registry: Registry, draft: Draft, verdict: Verdict, item: NewItem, cited: Sequence[Turn]
 ) -> tuple[str, int]:
     """Puts a verified draft where it belongs: what that was, for the report, and the number of the
-    record that says so now."""
-    said = max(offered[quote.label].time for quote in draft.quotes)
+    record that says so now. What tools did is evidence of procedures alone, and what is trusted
+    and what is not stay apart: neither is evidence of the other's record."""
+    said = max(turn.time for turn in cited)
     vector = None if item.vector is None else unpacked(item.vector)
-    cited = [offered[quote.label] for quote in draft.quotes]
-    decision = reconcile(draft, registry.known(draft.subject, vector), said=said)
+    tools = any(turn.untrusted for turn in cited)
+    known = [
+        one
+        for one in registry.known(draft.subject, vector)
+        if one.untrusted == item.untrusted and (not tools or one.kind is Kind.PROCEDURE)
+    ]
+    decision = reconcile(draft, known, said=said)
     match decision:
         case Same():
             return registry.same(decision, draft, verdict, cited, said), decision.number
@@ -101,10 +127,10 @@ def _place(
             return "new", registry.add(draft, verdict, item, cited, said).number
 
 
-def _message(draft: Draft, offered: Mapping[str, Turn]) -> Message:
+def _message(draft: Draft, cited: Sequence[Turn]) -> Message:
     """A draft as a message: said when its latest evidence was, so that words of time in it mean
-    what they meant there; in the speaker's own words it is theirs."""
-    cited = [offered[quote.label] for quote in draft.quotes]
+    what they meant there; in the speaker's own words it is theirs. It is no more to be trusted
+    than what it rests on."""
     last = max(cited, key=lambda turn: turn.time)
     own = draft.maker == "extractive"
     return Message(
@@ -114,6 +140,7 @@ def _message(draft: Draft, offered: Mapping[str, Turn]) -> Message:
         role=last.role if own else None,
         time=last.time,
         importance=IMPORTANCE,
+        untrusted=any(turn.marked for turn in cited),
     )
 
 
@@ -135,6 +162,7 @@ def _quarantined(
             recorded=night.now,
             kind=draft.kind.value,
             confidence=0.0,
+            untrusted=any(turn.marked for turn in cited),
         ),
         maker=draft.maker,
         prompt=draft.prompt,

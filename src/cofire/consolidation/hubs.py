@@ -29,7 +29,7 @@ from cofire.consolidation.distilling import distilled
 from cofire.consolidation.drafts import Turn
 from cofire.consolidation.gist import central, told
 from cofire.consolidation.night import DAY_US, Night, Work
-from cofire.consolidation.turns import read_turns
+from cofire.consolidation.turns import read_turns, trusted
 from cofire.dynamics.arrays import F64, I64
 from cofire.errors import GenerationError
 from cofire.graph.active import ActiveGraph
@@ -125,7 +125,7 @@ def _hubs(night: Night) -> dict[str, Hub]:
     by_id = {}
     for cluster in found:
         members = number[list(cluster.members)].tolist()
-        turns = readable(read_turns(night.store, night.space, members))
+        turns = trusted(readable(read_turns(night.store, night.space, members)))
         if len(turns) > 1 and turns[0].number == members[0]:
             id = public_id(graph.uid(graph.row(members[0])))
             by_id[id] = Hub(id, tuple(turns))

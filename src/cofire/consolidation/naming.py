@@ -23,7 +23,7 @@ from cofire.consolidation.distilling import troubles
 from cofire.consolidation.drafts import Turn
 from cofire.consolidation.night import Night, Work
 from cofire.consolidation.prompts import load
-from cofire.consolidation.turns import read_turns
+from cofire.consolidation.turns import read_turns, trusted
 from cofire.consolidation.unread import IN_FLIGHT_US, again, edited, new, too_few
 from cofire.store.planning import Applied
 from cofire.store.records import StepRow
@@ -86,7 +86,7 @@ def _read(
         turns = readable(read_turns(night.store, night.space, numbers))
         picture = Picture(night)
         picture.forget(turns)
-        picture.found_by_rules(turns)
+        picture.found_by_rules(trusted(turns))
         plan = replace(picture.plan(), notes=notes, dropped=dropped)
         applied = yield Work(
             plan=plan, row=row, counts={"turns read": len(turns)}, last=False, seen=row.time
@@ -126,7 +126,7 @@ def _ask(
 ) -> Generator[Work, Applied, bool]:
     """One request's worth of turns; whether to stop afterwards. `note`: of an earlier try.
     `cursor`: how far the asking has come then."""
-    turns = readable(read_turns(night.store, night.space, numbers))
+    turns = trusted(readable(read_turns(night.store, night.space, numbers)))
     asked = Asked()
     if turns and night.generator is not None:
         asked = ask(night.generator, load("concepts"), turns, night.budget)

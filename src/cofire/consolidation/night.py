@@ -102,7 +102,8 @@ class Night:
     generator: a language model, or None: rules alone. budget: what it may take; counted over all
     spaces of one consolidation. prior: makes what a profile keeps with a graph before any question
     needs it, and returns of how many nodes; None: nothing. wall: µs by the clock on the wall
-    (0: nobody looks at it). claim: under which all is written; None: under none.
+    (0: nobody looks at it). claim: under which all is written; None: under none. stopped: whether
+    to end after the part of a step that is being worked on; asked after each.
     """
 
     store: Store
@@ -116,6 +117,7 @@ class Night:
     prior: Callable[[ActiveGraph], int] | None = None
     wall: int = 0
     claim: Claim | None = None
+    stopped: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

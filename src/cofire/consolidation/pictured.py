@@ -22,7 +22,8 @@ EXTRACTIVE = "extractive"
 @dataclass(slots=True)
 class Record:
     """A record in the picture. `number` > 0 is stored; below 0 it is to be filed, as entry
-    -1 - number. `said`: from when each piece of evidence says so; `spans` of it."""
+    -1 - number. `said`: from when each piece of evidence says so; `spans` of it.
+    `untrusted`: it rests on what is."""
 
     number: int
     draft: Draft
@@ -36,6 +37,7 @@ class Record:
     changed: bool = False
     grown: bool = False
     because: int = 0
+    untrusted: bool = False
 
     @property
     def slot(self) -> Slot | None:

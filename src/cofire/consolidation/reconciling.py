@@ -30,7 +30,7 @@ class Known:
 
     It holds for `valid_from` ≤ time < `valid_to` (None: still); `times` are the moments from which
     its evidence says so, ascending, the first of them `valid_from`. `cosine` is that to the draft,
-    None where it is not at hand; `evidence` counts its spans.
+    None where it is not at hand; `evidence` counts its spans. `untrusted`: it rests on what is.
     """
 
     number: int
@@ -46,6 +46,7 @@ class Known:
     cosine: float | None = None
     evidence: int = 1
     times: tuple[datetime, ...] = ()
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

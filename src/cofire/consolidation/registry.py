@@ -82,6 +82,7 @@ class Registry:
                 cosine=cosine(record.vector, vector),
                 evidence=len(record.spans),
                 times=tuple(sorted(time for time, _ in record.said)),
+                untrusted=record.untrusted,
             )
             for record in self._records.values()
         ]
@@ -104,6 +105,7 @@ class Registry:
             vector=None if item.vector is None else unpacked(item.vector),
             said=[(start, verdict.spans)],
             turns={turn.number: turn for turn in cited},
+            untrusted=item.untrusted,
         )
         self._records[record.number] = record
         return record
@@ -364,6 +366,7 @@ class Registry:
             vector=None if vector is None else unpacked(vector),
             said=evidence,
             turns=by_number,
+            untrusted=item.untrusted,
             recorded=from_micros(item.recorded),
         )
 
@@ -377,6 +380,7 @@ class Registry:
             speaker=row.speaker if own and row is not None else None,
             time=record.valid_from,
             importance=6 if row is None else row.importance,
+            untrusted=record.untrusted,
         )
         return self._night.make([message])[0]
 

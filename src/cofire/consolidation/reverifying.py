@@ -149,6 +149,8 @@ def decide(night: Night, one: DerivedRow) -> Restated | None:
     deleted = any("deleted" in reason for reason in one.reasons)
     numbers = list(dict.fromkeys(source.source for source in one.sources))
     turns = read_turns(night.store, night.space, numbers)
+    if Kind(one.item.kind) is Kind.PROCEDURE and any(t.marked for t in turns) != one.item.untrusted:
+        return None  # it has to be made anew, with the mark that its sources give it now
     draft = _draft(one, turns)
     verdict = verify(draft, {turn.label: turn for turn in turns}) if draft.quotes else None
     if verdict is not None and not verdict.holds:

@@ -150,7 +150,7 @@ def _message(area: Area, members: Sequence[ItemRow]) -> Message:
     """What a shape says of its members, which are in the order of their numbers."""
     times = sorted(member.time for member in members)
     first, last = from_micros(times[0]), from_micros(times[-1])
-    topics = topics_of(member.keywords for member in members)
+    topics = topics_of(member.keywords for member in members if not member.untrusted)
     told: dict[str, Any] = {
         "area": area.sort,
         "of": area.name,
@@ -165,6 +165,7 @@ def _message(area: Area, members: Sequence[ItemRow]) -> Message:
         time=last,
         importance=SHAPE_IMPORTANCE,
         metadata=told,
+        untrusted=any(member.untrusted for member in members),
     )
 
 

@@ -237,9 +237,13 @@ def candidates(night: Night, row: StepRow) -> Working:
 
 
 def _comparable(graph: ActiveGraph) -> Rows:
-    """What was said, with a vector, and more than politeness."""
+    """What was said, with a vector, and more than politeness; not what comes from outside, which
+    could liken itself to anything."""
     polite = (graph.column("signals") & np.uint32(int(Signal.PLEASANTRY))) != 0
-    return np.flatnonzero(_said(graph) & graph.column("has_vector") & ~polite)
+    comparable = _said(graph) & graph.column("has_vector") & ~polite
+    if graph.has_untrusted:
+        comparable &= ~graph.untrusted
+    return np.flatnonzero(comparable)
 
 
 def _said(graph: ActiveGraph) -> Bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cofire.consolidation.drafts import Turn
 from cofire.encoding.text import aligned
@@ -23,6 +23,17 @@ def read_turns(store: Store, space: SpaceInfo, numbers: Sequence[int]) -> list[T
     nothing."""
     rows = [row for row in store.fetch(space, numbers) if not _failed(row)]
     return [turn_of(row, f"T{place}") for place, row in enumerate(rows, 1)]
+
+
+def trusted(turns: Iterable[Turn]) -> list[Turn]:
+    """The turns whose memories are not marked as untrusted: what words and names are read from."""
+    return [turn for turn in turns if not turn.marked]
+
+
+def may_support(turns: Iterable[Turn]) -> list[Turn]:
+    """The turns that a record may rest on, and so all that a language model is asked about: of what
+    is marked as untrusted only what tools did, which a procedure may rest on."""
+    return [turn for turn in turns if not turn.marked or turn.kind is Kind.TOOL_EVENT]
 
 
 def _failed(row: ItemRow) -> bool:
@@ -73,4 +84,5 @@ def turn_of(row: ItemRow, label: str) -> Turn:
             (from_micros(start), from_micros(end)) for _, start, end, _, _ in row.event_times
         ),
         untrusted=row.untrusted or row.kind == Kind.TOOL_EVENT.value,
+        marked=row.untrusted,
     )

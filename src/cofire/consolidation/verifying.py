@@ -60,7 +60,8 @@ def verify(draft: Draft, turns: Mapping[str, Turn]) -> Verdict:
 
     Reasons copy no words of the conversation, so that they may be kept when it is forgotten.
     `confidence` is `confidence(…)` of the turns quoted, 0 where the draft fails. The order of the
-    quotes changes neither. Never raises.
+    quotes changes neither. What tools and documents say is no evidence, and not among the spans,
+    where anything else is; a trait or a persona must not so much as cite it. Never raises.
     """
     cited, reasons = _locate(draft, turns)
     if draft.kind not in DISTILLED:
@@ -68,19 +69,24 @@ def verify(draft: Draft, turns: Mapping[str, Turn]) -> Verdict:
     reasons += kind_faults(draft, cited)
     tools = draft.kind is Kind.PROCEDURE
     trusted = [one for one in cited if _counts(one.turn, tools)]
+    if draft.kind in _LASTING and len(trusted) < len(cited):
+        reasons.append("support: it rests on tools or documents in part")
     if cited and not trusted:
         reasons.append("support: it rests on tools or documents alone")
     if trusted:
         reasons += _content_faults(draft, trusted, turns)
     spans = tuple(
         Span(number=one.turn.number, version=one.turn.version, start=one.start, end=one.end)
-        for one in sorted(cited, key=lambda one: (one.turn.number, one.start))
+        for one in sorted(trusted or cited, key=lambda one: (one.turn.number, one.start))
     )
     if reasons:
         return Verdict(reasons=tuple(dict.fromkeys(reasons)), spans=spans)
     return Verdict(
         reasons=(), confidence=confidence((one.turn for one in trusted), tools=tools), spans=spans
     )
+
+
+_LASTING = (Kind.TRAIT, Kind.PERSONA)
 
 
 def _counts(turn: Turn, tools: bool) -> bool:

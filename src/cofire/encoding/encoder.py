@@ -40,6 +40,8 @@ MAX_METADATA = 1_000_000
 """Characters of one memory's metadata, written as JSON."""
 SEGMENT_TOKENS = 200
 """Wordpieces of a text that is still one piece; longer ones become linked segments."""
+TOOL = "tool"
+"""Role of what is not trusted unless it says so."""
 KEYWORDS = 8
 """Keywords kept per memory."""
 
@@ -178,6 +180,7 @@ class Encoder:
             metadata=self._metadata(message.metadata),
             expires=message.expires,
             key=None if message.key is None else sanitise(message.key) or None,
+            untrusted=message.untrusted,
         )
 
     def _optional(self, text: str | None) -> str | None:
@@ -250,6 +253,8 @@ def _check_texts(message: Message) -> None:
         raise InputError("tags must be a list of texts")
     if not isinstance(message.pinned, bool):
         raise InputError(f"pinned must be True or False, not {message.pinned!r}")
+    if message.untrusted is not None and not isinstance(message.untrusted, bool):
+        raise InputError(f"untrusted must be True or False, not {message.untrusted!r}")
     for place, value in enumerate(_NAMES_OF(message)):
         if value is not None and not isinstance(value, str):
             raise InputError(f"{_NAMES[place]} must be text, not {type(value).__name__}")
@@ -379,8 +384,16 @@ def _item(
         tokens=sum(part.tokens for part in parts),
         event_times=tuple([_event_row(event) for event in events]),
         facets=packed_facets(message),
+        untrusted=is_untrusted(message),
         **base,
     )
+
+
+def is_untrusted(message: Message) -> bool:
+    """Whether a message comes from outside: as it says, or else if its role is a tool's."""
+    if message.untrusted is not None:
+        return message.untrusted
+    return (message.role or "").casefold() == TOOL
 
 
 def indexed(

@@ -26,7 +26,7 @@ from cofire.dynamics.scoring import (
 from cofire.graph.rows import NEVER, NOBODY
 from cofire.graph.snapshot import Snapshot
 from cofire.graph.vectors import DenseView, as_unit
-from cofire.store.records import DERIVED_SIGNAL
+from cofire.store.records import DERIVED_SIGNAL, UNTRUSTED_SIGNAL
 
 BM25 = Bm25()
 CHAINED_ROWS = 2_500
@@ -294,6 +294,23 @@ class ActiveGraph(Snapshot):
         """Whether there is any derived row; kept with the snapshot."""
         known: bool | None = self._cache.get("has_derived")
         return bool(self.derived.any()) if known is None else known
+
+    @property
+    def untrusted(self) -> Bool:
+        """Mask of rows that are not trusted, dead ones included; kept with the snapshot. Do not
+        write to it."""
+        mask: Bool | None = self._cache.get("untrusted")
+        if mask is None:
+            mask = (self.table["signals"] & np.uint32(UNTRUSTED_SIGNAL)) != 0
+            self._cache["untrusted"] = mask
+            self._cache["has_untrusted"] = bool(mask.any())
+        return mask
+
+    @property
+    def has_untrusted(self) -> bool:
+        """Whether there is any row that is not trusted; kept with the snapshot."""
+        known: bool | None = self._cache.get("has_untrusted")
+        return bool(self.untrusted.any()) if known is None else known
 
     def concept_rows(self, concept: int) -> I32:
         """Live rows with a hashed concept."""

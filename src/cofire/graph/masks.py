@@ -26,6 +26,7 @@ class RowFilter:
     `holds_at`: what had ceased to hold by then is out; with `as_of` also what did not hold yet or
     had not been said yet. `known_at`: only what had been recorded by then, and what ended then or
     later by what is recorded now: `reopened` are numbers of rows whose end was not known then.
+    `trusted_only`: nothing that is not trusted.
     """
 
     any_of: tuple[tuple[int, ...], ...] = ()
@@ -40,6 +41,7 @@ class RowFilter:
     as_of: int | None = None
     known_at: int | None = None
     reopened: tuple[int, ...] = ()
+    trusted_only: bool = False
 
 
 def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
@@ -57,6 +59,8 @@ def row_mask(graph: ActiveGraph, wanted: RowFilter) -> Bool | None:
         masks.append(graph.column("expires") > wanted.now)
     if wanted.derived is not None and (wanted.derived or graph.has_derived):
         masks.append(graph.derived if wanted.derived else ~graph.derived)
+    if wanted.trusted_only and graph.has_untrusted:
+        masks.append(~graph.untrusted)
     masks += _in_time(graph, wanted)
     masks += [graph.facets.any_of(group, graph.size) for group in wanted.any_of]
     masks += [graph.facets.any_of((facet,), graph.size) for facet in wanted.all_of]

@@ -4,6 +4,7 @@ Fields, with the names other programs use for them:
 
     content   (text, message, body; OpenAI's list of parts is read as its texts)
     role, speaker (name, author, sender), title, kind, tags, importance, pinned, expires, metadata
+    untrusted (true or false; else what has the role "tool" is)
     time      (timestamp, created_at, at, date, datetime, ts, create_time)
     session   (session_id, conversation_id, thread_id, conversation, thread)
     key       the caller's own key, kept as it is
@@ -164,6 +165,7 @@ def _message(fields: dict[str, Any], content: str, position: str, reasons: list[
     kind = _kind(_take(fields, ("kind",)), reasons)
     importance = _importance(_take(fields, ("importance",)), reasons)
     pinned = _take(fields, ("pinned",)) is True
+    untrusted = _untrusted(_take(fields, ("untrusted",)), reasons)
     expires = _time(_take(fields, ("expires",)), "expires", reasons)
     return Message(
         content=content,
@@ -179,6 +181,7 @@ def _message(fields: dict[str, Any], content: str, position: str, reasons: list[
         metadata=_metadata(fields, given_id),
         expires=expires,
         key=key,
+        untrusted=untrusted,
     )
 
 
@@ -252,6 +255,13 @@ def _kind(value: Any, reasons: list[str]) -> Kind:
         return Kind(value)
     reasons.append(f"kind {str(value)[:40]!r} is none of {', '.join(sorted(_KINDS))}: episode")
     return Kind.EPISODE
+
+
+def _untrusted(value: Any, reasons: list[str]) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    reasons.append("untrusted is neither true nor false: true")
+    return True
 
 
 def _importance(value: Any, reasons: list[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from cofire import views
+from cofire import fences, views
 from cofire.dynamics.arrays import F64
 from cofire.encoding.terms import canonical_json, facet, term_hash
 from cofire.errors import ConfigurationError, EmbeddingError, EmbeddingMismatchError
@@ -26,6 +26,7 @@ from cofire.retrieval.looking_up import sought
 from cofire.retrieval.profiles import COFIRE, Profile, asked_of
 from cofire.retrieval.question import Asked, Question, read_question
 from cofire.retrieval.ranking import Ranked, rank
+from cofire.retrieval.room import Room
 from cofire.retrieval.semantic import find_records, find_shapes, told_records, told_shapes
 from cofire.retrieval.tracing import Placed, trace
 from cofire.store import Store
@@ -42,6 +43,7 @@ from cofire.types import (
     from_micros,
     line_header,
     to_micros,
+    told_lines,
 )
 
 Entries = list[tuple[SpaceInfo, RecallRecord]]
@@ -91,7 +93,10 @@ class Recaller:
         self._embedder = embedder
         self._graph_bytes = graph_bytes
         self._graphs = Graphs(store, embedder, graph_bytes, most=space_bytes)
+        self._counter = counter
         self._header_tokens = lru_cache(maxsize=1 << 14)(counter.count_tokens)
+        self.watcher: Callable[[Mapping[str, float]], None] | None = None
+        """Who is told of each recall how long its stages took (ms)."""
 
     @property
     def nbytes(self) -> int:
@@ -111,6 +116,7 @@ class Recaller:
         self._graphs.close()
         self._embedder = embedder
         self._graphs = Graphs(self._store, embedder, self._graph_bytes, most=self._space_bytes)
+        self._counter = embedder
         self._header_tokens = lru_cache(maxsize=1 << 14)(embedder.count_tokens)
 
     def header_tokens(self, text: str) -> int:
@@ -162,13 +168,12 @@ class Recaller:
         ranking = perf_counter()
         sure = confidence(ranked, profile)
         abstain = sure is not None and profile.gate is not None and profile.gate.abstains(sure)
+        room = self._room(token_budget)
         records, shapes = self._semantic(
-            spaces, ranked, asked, wanted,
+            spaces, ranked, asked, wanted, room,
             most=semantic, token_budget=token_budget, trust=_trust(sure, profile),
         )  # fmt: skip
-        if token_budget is not None:
-            token_budget -= sum(self._record_tokens(record) for _, record in records)
-        chosen, rows = self._chosen(ranked, k, token_budget, ranked.worthwhile(profile))
+        chosen, rows = self._chosen(ranked, k, room, ranked.worthwhile(profile))
         if profile.order == "time":
             chosen, rows = _oldest_first(chosen, rows)
         hits = [
@@ -177,14 +182,15 @@ class Recaller:
         ]
         timings["fetch"] = 1e3 * (perf_counter() - ranking)
         timings["total"] = 1e3 * (perf_counter() - started)
+        if self.watcher is not None:
+            self.watcher(timings)
         uid = new_uuid7()
         recall = Recall(
             id=str(uid),
             query=query,
             items=tuple(hits),
             profile=profile.name,
-            tokens=sum(self._tokens(hit) for hit in hits)
-            + sum(self._record_tokens(record) for _, record in records),
+            tokens=self._tokens([record for _, record in records], hits),
             semantic=tuple(record for _, record in records),
             shapes=shapes,
             warnings=warnings,
@@ -205,24 +211,26 @@ class Recaller:
         ranked: Ranked,
         asked: Asked,
         wanted: Sequence[RowFilter],
+        room: Room,
         *,
         most: int,
         token_budget: int | None,
         trust: float,
     ) -> tuple[list[tuple[int, SemanticRecord]], tuple[Shape, ...]]:
-        """The semantic records that fit, each with the index of its space, and the shapes."""
+        """The semantic records that fit into their part of the room, which they take, each with the
+        index of its space; and the shapes."""
         graphs = [found.graph for found in ranked.candidates]
         found = find_records(graphs, asked, ranked, wanted, most, trust=trust)
         records = told_records(self._store, spaces, found) if found else []
-        if token_budget is not None:
-            left = int(token_budget * SEMANTIC_SHARE)
-            fitting = []
-            for index, record in records:
-                cost = self._record_tokens(record)
-                if cost <= left:
-                    left -= cost
-                    fitting.append((index, record))
-            records = fitting
+        if token_budget is not None and room.left is not None:
+            given = min(int(token_budget * SEMANTIC_SHARE), room.left)
+            part = Room(given, room.fence)
+            records = [
+                (index, record)
+                for index, record in records
+                if part.take(self._record_tokens(record), untrusted=record.untrusted)
+            ]
+            room.left, room.fence = room.left - given + (part.left or 0), part.fence
         shapes = find_shapes(graphs, asked, wanted) if most else []
         return records, told_shapes(self._store, spaces, shapes) if shapes else ()
 
@@ -238,7 +246,7 @@ class Recaller:
     ) -> Recall:
         """What an empty question brings: the newest memories that pass the filters."""
         hits: list[Recalled] = []
-        left = token_budget
+        room = self._room(token_budget)
         after: tuple[int, bytes] | None = None
         while len(hits) < k:
             page = self._store.list(
@@ -252,16 +260,14 @@ class Recaller:
                 if hidden or (row.expires is not None and row.expires <= to_micros(now)):
                     continue
                 cost = row.tokens + self._header_cost(row)
-                if left is not None and cost > left:
-                    continue
-                left = None if left is None else left - cost
-                hits.append(_recalled(space, row, 0.0))
+                if room.take(cost, untrusted=row.untrusted):
+                    hits.append(_recalled(space, row, 0.0))
         return Recall(
             id=str(new_uuid7()),
             query=query,
             items=tuple(hits[:k]),
             profile="newest",
-            tokens=sum(self._tokens(hit) for hit in hits[:k]),
+            tokens=self._tokens((), hits[:k]),
             warnings=("the question is empty: these are the newest memories",),
         )
 
@@ -424,26 +430,24 @@ class Recaller:
         return Asked(question=question, vector=vector), ()
 
     def _chosen(
-        self, ranked: Ranked, k: int, token_budget: int | None, limit: int
+        self, ranked: Ranked, k: int, room: Room, limit: int
     ) -> tuple[list[int], list[ItemRow]]:
         """Indices of what is returned among the best `limit`, and the rows behind them."""
         chosen: list[int] = []
         rows: list[ItemRow] = []
-        left = token_budget
         order = ranked.first(min(k, limit))
         at = 0
         while len(chosen) < k and at < len(order):
             places = order[at : at + k - len(chosen)].tolist()
             at += len(places)
             for place, row in self._fetched(ranked, places):
-                if left is not None:
-                    cost = row.tokens + self._header_cost(row)
-                    if cost > left:  # whole items only; a shorter one further down may still fit
-                        continue
-                    left -= cost
-                chosen.append(place)
-                rows.append(row)
-            if left is not None and left <= 0:
+                # Whole items only; a shorter one further down may still fit.
+                if room.left is None or room.take(
+                    row.tokens + self._header_cost(row), untrusted=row.untrusted
+                ):
+                    chosen.append(place)
+                    rows.append(row)
+            if room.full:
                 break
             if at == len(order) < limit:  # the best k were not enough
                 order = ranked.first(limit)
@@ -481,8 +485,20 @@ class Recaller:
     def _record_tokens(self, record: SemanticRecord) -> int:
         return record.item.tokens + self._header_tokens(record.header)
 
-    def _tokens(self, hit: Recalled) -> int:
-        return hit.item.tokens + self._header_tokens(hit.header)
+    def _room(self, token_budget: int | None) -> Room:
+        """The room in a budget, less what the marks around a rendering take at most."""
+        marks, around = (
+            sum(map(self._header_tokens, lines(fences.LONGEST_NUMBER)))
+            for lines in (fences.marks, fences.fences)
+        )
+        return Room(None if token_budget is None else token_budget - marks, around)
+
+    def _tokens(self, records: Sequence[SemanticRecord], hits: Sequence[Recalled]) -> int:
+        """Wordpieces of the whole rendering."""
+        lines = sum(hit.item.tokens + self._header_tokens(hit.header) for hit in hits)
+        lines += sum(self._record_tokens(record) for record in records)
+        around = fences.frame(*told_lines([*records, *hits]))
+        return lines + self._counter.count_tokens("\n".join(around))
 
     def _header_cost(self, row: ItemRow) -> int:
         header = line_header(from_micros(row.time), row.offset, row.speaker or row.role)
@@ -569,6 +585,7 @@ def _row_filter(filters: Filters, now: datetime, moments: Moments) -> RowFilter:
         holds_at=to_micros(moments.as_of or now),
         as_of=None if moments.as_of is None else to_micros(moments.as_of),
         known_at=None if moments.known_at is None else to_micros(moments.known_at),
+        trusted_only=filters.trusted_only,
     )
 
 

@@ -97,9 +97,11 @@ class Scope:
         return found
 
 
-def scope(graph: ActiveGraph, now: int, half_life_days: float | None) -> Scope:
+def scope(
+    graph: ActiveGraph, now: int, half_life_days: float | None, *, trusted_only: bool = False
+) -> Scope:
     """What of a space may be in an opening context."""
-    wanted = RowFilter(without_kinds=_HIDDEN, now=now, holds_at=now)
+    wanted = RowFilter(without_kinds=_HIDDEN, now=now, holds_at=now, trusted_only=trusted_only)
     allowed = row_mask(graph, wanted)
     whole = graph.column("parent") == 0
     return Scope(graph, now, half_life_days, whole if allowed is None else whole & allowed)

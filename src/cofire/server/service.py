@@ -14,8 +14,9 @@ import anyio.to_thread
 from cofire.errors import AccessError, CofireError, LimitedError
 from cofire.memories import Memories
 from cofire.memory import Memory
-from cofire.server.access import Caller, Place, Where
+from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Where
 from cofire.server.actions import NEEDS, Action
+from cofire.server.once import Requests
 
 R = TypeVar("R")
 
@@ -69,11 +70,17 @@ class Service:
     ) -> None:
         """Does not take over `memories`."""
         self.memories = memories
+        self.requests = Requests(memories.store)
         self._witnesses = witnesses
         self._threads = threads
         self._most = threads + waiting
         self._running = 0
         self._limiter: anyio.CapacityLimiter | None = None
+
+    @property
+    def running(self) -> int:
+        """Verbs at work, or waiting for their turn."""
+        return self._running
 
     async def run(
         self,
@@ -124,13 +131,14 @@ class Service:
         def whole() -> R:
             try:
                 result = work(place) if place is not None else None
-            except CofireError as error:
+                counted = 0 if count is None else count(result)  # type: ignore[arg-type]
+            except Exception as error:
                 self._tell(asked(), _failed(error, started), None)
                 raise
             answered = Answered(
                 outcome="ok",
                 code=None,
-                count=0 if count is None else count(result),  # type: ignore[arg-type]
+                count=counted,
                 seconds=perf_counter() - started,
             )
             self._tell(asked(), answered, result)
@@ -144,6 +152,19 @@ class Service:
             await self._threaded(lambda: self._tell(asked(), failed, None))
             raise
         return await self._threaded(whole)
+
+    async def identities(self, caller: Caller) -> tuple[str, ...]:
+        """The identities that a caller may name: their own, or all that their tenant has. Raises
+        StoreError, LimitedError."""
+        if caller.identities is not None:
+            return caller.identities
+
+        def found() -> tuple[str, ...]:
+            spaces = self.memories.store.spaces(caller.tenant)
+            names = [space.ref.identity for space in spaces if space.ref.identity is not None]
+            return tuple(dict.fromkeys((DEFAULT_IDENTITY, *names)))
+
+        return await self._threaded(found)
 
     def _tell(self, asked: Asked, answered: Answered, result: object) -> None:
         for witness in self._witnesses:
@@ -165,6 +186,7 @@ class Service:
                 f"{self._running} requests are being worked on or wait, which is as many as this "
                 "server takes; try again in a second",
                 retry_after=1.0,
+                overloaded=True,
             )
         self._running += 1
         try:
@@ -173,7 +195,7 @@ class Service:
             self._running -= 1
 
 
-def _failed(error: CofireError, started: float) -> Answered:
+def _failed(error: Exception, started: float) -> Answered:
     return Answered(
         outcome="denied" if isinstance(error, AccessError) else "error",
         code=type(error).__name__,

@@ -111,10 +111,11 @@ def update_item(
 
     The uid, number, recorded time and use counts stay, and so does the key unless a new one is
     given as `key` (the item's own is not looked at); `version` rises only if the content, the title
-    or whether it is trusted changes. Segments whose places are unchanged keep their numbers and links; otherwise they are
-    replaced. An archived memory comes back. `seen` is the row's revision that `item` was made
-    from: an update never undoes one that it does not know. Raises NotFoundError, InputError,
-    KeyConflictError if another memory has the key, ChangedMeanwhileError.
+    or whether it is trusted changes. Segments whose places are unchanged keep their numbers and
+    links; otherwise they are replaced. An archived memory comes back. `seen` is the row's revision
+    that `item` was made from: an update never undoes one that it does not know. Raises
+    NotFoundError, InputError, KeyConflictError if another memory has the key,
+    ChangedMeanwhileError.
     """
     turn = take_turn(session, space, len(item.segments))
     here = {"tenant": turn.tenant, "space": turn.space}

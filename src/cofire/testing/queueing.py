@@ -6,6 +6,7 @@ import pytest
 
 from cofire.errors import NotFoundError
 from cofire.store import Store
+from cofire.store.jobs import FAR_US
 from cofire.store.records import SpaceInfo
 from cofire.store.serving_records import JobRecord, Queue
 from cofire.testing.claiming import LONG, taken
@@ -87,6 +88,25 @@ class JobTests(StoreFixtures):
         failed = store.job_failed(space, "late", 1_300, None)
         assert (failed.revision, failed.ran, failed.attempts) == (revision, 210, 1)
         assert due(store, 1_300) == [("agent", 90)]
+
+    def test_an_attempt_that_was_counted_is_not_counted_again(
+        self, store: Store, space: SpaceInfo
+    ) -> None:
+        store.append(space, [an_item()])
+        assert store.job_failed(space, "begun", 100, 150).attempts == 1
+        noted = store.job_failed(space, "no answer", 120, 300, counted=True)
+        assert (noted.attempts, noted.next_at, noted.error) == (1, 300, "no answer")
+
+    def test_a_clock_that_was_wrong_keeps_nothing_waiting(
+        self, store: Store, space: SpaceInfo
+    ) -> None:
+        future = 400 * FAR_US
+        store.append(space, [an_item()])
+        store.job_done(space, store.revision(space), future)
+        assert due(store, 10**6) == [("agent", 0)]
+        store.job_done(space, store.revision(space), 10**6)
+        store.job_failed(space, "E", future, future + 1)
+        assert due(store, 10**6 + IDLE) == [("agent", 0)]
 
     def test_what_was_given_up_waits_to_be_retried(self, store: Store, space: SpaceInfo) -> None:
         others = [make_space(store, name, tenant) for name, tenant in (("x", "t1"), ("y", "t2"))]

@@ -1,7 +1,7 @@
 """What language models are asked: a text and a JSON Schema for each task, versioned in its file.
 
 A file begins with its version, which rises whenever its words or its schema change: records keep
-the name and version of the prompt that made them ("distil@1").
+the name and version of the prompt that made them ("distil@2").
 """
 
 from __future__ import annotations
