@@ -25,9 +25,11 @@ tests: .venv/.dev
 	$(BIN)/python -m compileall -q src tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-# The wheel must be complete: it is installed into an empty environment and used from there.
+# The wheel must be complete: it is installed into an empty environment and used from there. So must
+# be what the container is made by: its steps are run in an empty folder, and its server is asked.
 wheel: .venv/.dev
 	$(BIN)/python scripts/check_wheel.py
+	$(BIN)/python scripts/check_container.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from cofire.retrieval.profiles import MECHANISMS, PROFILES
 from cofire.settings import Settings
 from cofire.store.schema import metadata
 from postgres_server import APPLICATION, OWNER
+from serving import running_server
 
 DOCS = ROOT / "docs"
 GENERATED = {DOCS / "reference" / "cli.md"}
@@ -37,6 +39,9 @@ GENERATED = {DOCS / "reference" / "cli.md"}
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 ENDPOINT = "http://localhost:8080/v1"
 """The address that documents use for an embedding server; one answers there in these tests."""
+SERVER = "http://127.0.0.1:8321"
+"""The address at which `cofire serve` listens; one does for a page that says `SERVED`."""
+SERVED = "<!-- tested with a server -->"
 DATABASE = "db.example.org/cofire"
 """The PostgreSQL database that documents use; one is made where they do."""
 HOSTS = {
@@ -44,6 +49,8 @@ HOSTS = {
     "huggingface.co", "keepachangelog.com", "semver.org", "arxiv.org", "github.com",
     "www.apache.org",
 }  # fmt: skip
+INSTALLED = re.compile(r"/(opt|etc|var/lib)/cofire\b|/etc/systemd/system\b")
+"""Where deploy/ puts Cofire, on any machine."""
 PRIVATE = (
     r"(?<![\w.~])/(?:work|home|root|Users|tmp|var|opt|mnt|etc)/[\w.]",
     r"\b[A-Z]:\\Users",
@@ -156,7 +163,11 @@ def test_everything_shown_happens(
         session.reader = database.admin_url
         for role, url in ((OWNER, database.owner_url), (APPLICATION, database.app_url)):
             session.replaced[f"postgresql://{role}@{DATABASE}"] = url
-    session.run(page)
+    with ExitStack() as serving:
+        if SERVED in text:
+            served = serving.enter_context(running_server(tmp_path / "served.db"))
+            session.replaced[SERVER] = served.url
+        session.run(page)
     shows = {"python", "console", "sh", "sql"}
     expected = any(block.language in shows for block in blocks(page))
     assert (session.ran > 0) is expected
@@ -323,7 +334,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_nothing_of_this_machine_is_told(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = INSTALLED.sub("", page.read_text(encoding="utf-8"))
     found = {match for pattern in PRIVATE for match in re.findall(pattern, text)}
     found |= {host for host in re.findall(r"https?://([^/\s)`\"'>]+)", text) if host not in HOSTS}
     for name in (socket.gethostname(), getpass.getuser()):
