@@ -43,7 +43,7 @@ TIMEOUT = 120
 _FENCE = re.compile(r"```(?P<info>[^`]*)")
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b")
 _ANYTHING = r"[\s\S]*?"
-_RUN = frozenset({"cofire", "python", "echo", "cat", "gzip", "ls", "jq", "printf"})
+_RUN = frozenset({"cofire", "python", "echo", "cat", "curl", "gzip", "ls", "jq", "printf"})
 """Programs a document may run, besides `make` and `pip`, which are only looked at."""
 
 
@@ -174,7 +174,8 @@ class Session:
             project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
             assert rest in {"install .", f"install {project['project']['name']}"}, where
             return 0
-        words = [part.split() for part in re.split(r"\||&&", command)]
+        unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "''", command)
+        words = [part.split() for part in re.split(r"\||&&", unquoted)]
         programs = {next(one for one in part if "=" not in one) for part in words}
         assert programs <= _RUN, f"{where}: {programs - _RUN} may not be run by a document"
         arguments = plain_arguments(command)

@@ -188,7 +188,7 @@ def _listed(names: tuple[str, ...] | None) -> list[str] | None:
 
 
 def _micros(moment: datetime) -> int:
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _text(data: bytes) -> str:

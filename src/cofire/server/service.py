@@ -25,6 +25,9 @@ THREADS = 4
 the event loop needs as well."""
 WAITING = 256
 """Verbs that may wait for their turn; further ones are refused at once, with a time to wait."""
+LEFT_TO_OTHERS = 4
+"""One caller's verbs take all of this but one part: of four threads three, of 260 places 195. So
+long ones (ten megabytes to remember) do not stop everybody else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
