@@ -47,6 +47,9 @@ PlaceSpace = Callable[[SpaceRef, bool], SpaceInfo | None]
 """Where the records of a file's space go: its name, and whether it is the only one. None: they
 are left out and reported."""
 
+STREAM = "standard input"
+"""What reports call something without a path."""
+
 
 def export(
     store: Store,
@@ -136,7 +139,7 @@ def messages_of(
             case _:
                 stream = messages.read(source, places)
     else:
-        report = ImportReport(source="standard input")
+        report = ImportReport(source=STREAM)
         if chosen is Format.JSONL:
             stream = messages.read_stream(source, report.source, places)
         elif chosen is Format.TEXT:
@@ -166,7 +169,7 @@ def import_own(
     else:
         # A stream cannot be read twice; its first space decides, and later ones need a match.
         alone = True
-        report = ImportReport(source="standard input")
+        report = ImportReport(source=STREAM)
         records = native.read_stream(source, report.source)
     restoring: Restoring | None = None
     for batch in _batches(records):

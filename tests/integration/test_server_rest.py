@@ -344,6 +344,25 @@ def test_a_request_with_a_key_is_done_once(server: Running, client: httpx.Client
     assert [one["coactivations"] for one in ok(client.get("/v1/strengths"))["items"]] == [1]
 
 
+def test_a_request_whose_server_was_killed_before_it_answered_is_done_once(
+    local: Running, client: httpx.Client, tmp_path: Path
+) -> None:
+    """The memories are stored, and nothing was noted of the request: the kill came between."""
+    for path, body in (
+        ("/v1/memories", {"content": "The ferry leaves at 9:15."}),
+        ("/v1/memories:batch", {"messages": [{"content": "Twice."}, {"content": "Twice."}]}),
+    ):
+        once = {"Idempotency-Key": path}
+        first = ok(client.post(path, json=body, headers=once), 201)
+        with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as rows:
+            rows.execute("DELETE FROM idempotency")
+        again = ok(client.post(path, json=body, headers=once), 201)
+        assert again["ids"] == first["ids"]
+        assert set(first["created"]) == {True}
+        assert set(again["created"]) == {False}
+    assert ok(client.get("/v1/stats"))["items"] == 3
+
+
 def test_answers_with_content_are_made_anew(
     local: Running, client: httpx.Client, tmp_path: Path
 ) -> None:

@@ -31,10 +31,16 @@ OPEN = frozenset({"/livez", "/readyz"})
 """Asked by whoever runs the server, by any name and without a key: they tell nothing else."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """Those that are counted by name; anybody may invent others."""
+LOGGED = 200
+"""Characters of an address in the log, at most: whoever has no key may not fill the disk either."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 MEGABYTE = 1_000_000
+SINGLE = frozenset({b"authorization", b"content-type", b"content-encoding", b"origin"})
+"""Headers that stand once: of two, a proxy may have looked at the other one. (HTTP's own, such as
+Host, are h11's business.)"""
 _SECURITY = (
     (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
@@ -123,7 +129,7 @@ class Answers:
             method = scope["method"] if scope["method"] in METHODS else "other"
             self._meter.answered(method, route, status, seconds)
         _log.info(
-            "answered", method=scope["method"], path=scope["path"], status=status,
+            "answered", method=scope["method"][:20], path=scope["path"][:LOGGED], status=status,
             ms=round(1e3 * seconds, 1), request=name,
         )  # fmt: skip
 
@@ -168,7 +174,9 @@ async def send_problem(problem: Problem, scope: Scope, send: Send) -> None:
 
 class Addresses:
     """Refuses requests under a name that is not this server's (a page whose own name was made to
-    mean this machine sends that name), and those of pages of other origins."""
+    mean this machine sends that name), those of pages of other origins (browsers send no Origin
+    where a page only embeds or opens something, but Sec-Fetch-Site), and those that can be read in
+    two ways."""
 
     def __init__(
         self,
@@ -184,6 +192,7 @@ class Addresses:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN:
+            _require_clear(scope)
             host = header(scope, b"host") or ""
             if "*" not in self._hosts and _host_name(host) not in self._hosts:
                 raise HTTPException(
@@ -191,7 +200,8 @@ class Addresses:
                     "this server has another name; COFIRE_SERVER_HOSTS lists them",
                 )
             origin = header(scope, b"origin")
-            if origin is not None and not self._permits(origin.lower(), host.lower()):
+            elsewhere = header(scope, b"sec-fetch-site") in {"cross-site", "same-site"}
+            if elsewhere if origin is None else not self._permits(origin.lower(), host.lower()):
                 raise ForbiddenError(
                     "pages of this origin may not use this server; its operator may let them by "
                     "COFIRE_SERVER_ORIGINS"
@@ -201,6 +211,18 @@ class Addresses:
     def _permits(self, origin: str, host: str) -> bool:
         return origin in self._origins or (
             origin.startswith(("http://", "https://")) and origin.partition("://")[2] == host
+        )
+
+
+def _require_clear(scope: Scope) -> None:
+    """Raises HTTPException for what another server before this one may have understood
+    differently."""
+    names = [name for name, _ in scope["headers"]]
+    if any(names.count(name) > 1 for name in SINGLE):
+        raise HTTPException(400, "a header stands twice that says one thing")
+    if b"content-length" in names and b"transfer-encoding" in names:
+        raise HTTPException(
+            400, "the body's length is said in two ways", headers={"connection": "close"}
         )
 
 

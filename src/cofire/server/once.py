@@ -22,8 +22,9 @@ from cofire.store import Store
 
 KEPT = 24 * 3_600 * 1_000_000
 """Microseconds that an answer is kept."""
-STALE = 900 * 1_000_000
-"""Microseconds after which a request that was begun counts as abandoned: its process was killed."""
+STALE = 120 * 1_000_000
+"""Microseconds after which a request that was begun counts as abandoned: its process was killed.
+What it wrote may be there: `message_key` sees to it that remembering again finds it."""
 LONGEST_KEY = 255
 PURGE_EVERY = 100
 """Requests between two deletions of what is older than it is kept."""
@@ -52,7 +53,8 @@ def once(key: str, *asked: bytes) -> Once:
             f"an Idempotency-Key is 1 to {LONGEST_KEY} printable ASCII characters, such as a UUID"
         )
     hashed = hashlib.sha256()
-    for part in asked:
+    # With the key, which is kept nowhere, so that nobody can try texts against what is kept.
+    for part in (key.encode(), *asked):
         hashed.update(len(part).to_bytes(8, "big") + part)
     return Once(key=key, digest=hashed.digest())
 
@@ -103,6 +105,13 @@ class Requests:
         kept = json.dumps(keep(answer), ensure_ascii=False)
         self._store.finish_request(tenant, hash_, begun.fence, status=200, response=kept)
         return Done(answer=answer)
+
+
+def message_key(caller: Caller, key: str, place: int) -> str:
+    """The key under which a message without one of its own is remembered by such a request, by its
+    place in it: a server that is killed between storing it and noting the answer finds it stored
+    when the request comes again."""
+    return f"request:{_hash(caller, key).hex()}:{place}"
 
 
 def _hash(caller: Caller, key: str) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from cofire.memories import Memories
 from cofire.memory import Memory
 from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Where
 from cofire.server.actions import NEEDS, Action
+from cofire.server.keys import FOREIGN
 from cofire.server.once import Requests
 
 R = TypeVar("R")
@@ -60,6 +61,15 @@ class Witness(Protocol):
     def told(self, asked: Asked, answered: Answered, result: object) -> None: ...
 
 
+@dataclass(slots=True)
+class _Share:
+    """What one caller's verbs have of the server: `count` are at work or wait, `limiter` are the
+    threads that they may have at once."""
+
+    limiter: anyio.CapacityLimiter
+    count: int = field(default=0)
+
+
 class Service:
     """Memories for callers. One for each process; safe in one event loop with many threads."""
 
@@ -78,6 +88,7 @@ class Service:
         self._threads = threads
         self._most = threads + waiting
         self._running = 0
+        self._shares: dict[tuple[str, str, bytes], _Share] = {}
         self._limiter: anyio.CapacityLimiter | None = None
 
     @property
@@ -152,9 +163,9 @@ class Service:
             place = caller.place(where)
         except CofireError as error:
             failed = _failed(error, started)
-            await self._threaded(lambda: self._tell(asked(), failed, None))
+            await self._threaded(caller, lambda: self._tell(asked(), failed, None))
             raise
-        return await self._threaded(whole)
+        return await self._threaded(caller, whole)
 
     async def identities(self, caller: Caller) -> tuple[str, ...]:
         """The identities that a caller may name: their own, or all that their tenant has. Raises
@@ -167,23 +178,24 @@ class Service:
             names = [space.ref.identity for space in spaces if space.ref.identity is not None]
             return tuple(dict.fromkeys((DEFAULT_IDENTITY, *names)))
 
-        return await self._threaded(found)
+        return await self._threaded(caller, found)
 
     def _tell(self, asked: Asked, answered: Answered, result: object) -> None:
         for witness in self._witnesses:
             witness.told(asked, answered, result)
 
-    def _threaded(self, call: Callable[[], R]) -> Awaitable[R]:
-        return self._on_thread(call)
-
-    async def _on_thread(self, call: Callable[[], R]) -> R:
-        with self._turn():
+    async def _threaded(self, caller: Caller, call: Callable[[], R]) -> R:
+        with self._turn(caller) as share:
             if self._limiter is None:  # it belongs to the running event loop
                 self._limiter = anyio.CapacityLimiter(self._threads)
-            return await anyio.to_thread.run_sync(call, limiter=self._limiter)
+            if share is None:
+                return await anyio.to_thread.run_sync(call, limiter=self._limiter)
+            async with share.limiter:
+                return await anyio.to_thread.run_sync(call, limiter=self._limiter)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, caller: Caller) -> Iterator[_Share | None]:
+        """A place for a verb, and of those of its caller. Raises LimitedError."""
         if self._running >= self._most:
             raise LimitedError(
                 f"{self._running} requests are being worked on or wait, which is as many as this "
@@ -191,11 +203,38 @@ class Service:
                 retry_after=1.0,
                 overloaded=True,
             )
-        self._running += 1
+        with self._part_of(caller) as share:
+            self._running += 1
+            try:
+                yield share
+            finally:
+                self._running -= 1
+
+    @contextmanager
+    def _part_of(self, caller: Caller) -> Iterator[_Share | None]:
+        """What a caller's verbs share; None for who asks without a key, for there are no others.
+        Raises LimitedError."""
+        if caller.key is None and not caller.name.startswith(FOREIGN):
+            yield None
+            return
+        who = (caller.tenant, caller.name, caller.key or b"")
+        share = self._shares.get(who)
+        if share is None:
+            threads = max(1, self._threads - self._threads // LEFT_TO_OTHERS)
+            share = self._shares[who] = _Share(anyio.CapacityLimiter(threads))
+        if share.count >= max(1, self._most - self._most // LEFT_TO_OTHERS):
+            raise LimitedError(
+                f"{share.count} requests of {caller.name!r} are being worked on or wait, which is "
+                "as many as this server takes of one key; try again in a second",
+                retry_after=1.0,
+            )
+        share.count += 1
         try:
-            yield
+            yield share
         finally:
-            self._running -= 1
+            share.count -= 1
+            if not share.count:
+                del self._shares[who]
 
 
 def _failed(error: Exception, started: float) -> Answered:

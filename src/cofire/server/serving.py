@@ -215,9 +215,14 @@ def http_options(settings: Settings) -> HttpOptions:
 
 
 def require_safe(settings: Settings) -> None:
-    """Raises ConfigurationError where others could reach a server that asks for no key, or where
+    """Raises ConfigurationError where others could use a server that asks for no key, or where
     it is not said by which names it is called."""
     host = settings.server_host
+    if settings.server_auth == "none" and "*" in _listed(settings.server_hosts):
+        raise ConfigurationError(
+            "this server asks for no key, and with COFIRE_SERVER_HOSTS=* any web page could use it "
+            "under a name of its own (DNS rebinding): name its hosts, or add --auth keys"
+        )
     if _is_loopback(host):
         return
     if settings.server_auth == "none":

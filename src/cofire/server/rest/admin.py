@@ -20,15 +20,13 @@ from cofire.server.auditing import entry_json
 from cofire.server.keys import create_key, key_json, key_uid, revoke_key
 from cofire.server.rest import bodies, examples, values
 from cofire.server.rest.asking import After, Asked, Limit, answers, page
+from cofire.server.worker_pace import Pace
 from cofire.store.serving_records import AuditCursor, AuditEntry, JobRecord, KeyRecord
 from cofire.types import from_micros, to_micros
 
 router = APIRouter(
     prefix="/v1", tags=["Administration"], generate_unique_id_function=lambda route: route.name
 )
-
-EVERY, IDLE = 3_600 * 1_000_000, 24 * 3_600 * 1_000_000
-"""Microseconds after which a space that changed, and one that did not, is due."""
 KeyId = Annotated[str, Path(max_length=100, description="A key's id.", examples=[examples.A])]
 Moment = Annotated[str | None, Query(description="ISO 8601, or epoch seconds or milliseconds.")]
 
@@ -70,13 +68,16 @@ def _covers(caller: Caller, key: KeyRecord | bodies.KeyRequest) -> bool:
     ),
 )
 async def make_key(body: bodies.KeyRequest, asked: Asked) -> Response:
-    """Make a key for this key's own tenant. It can do no more than the key that makes it. The
-    answer has the key itself, which is shown this once."""
+    """Make a key for this key's own tenant. It can do no more than the key that makes it, and does
+    not have the name of one that can. The answer has the key itself, which is shown this once."""
     store = asked.service.memories.store
 
     def work(place: Any) -> bytes:
         if not _covers(asked.caller, body):
             raise ForbiddenError("a key can make none that can do more than itself")
+        for one in store.list_keys(place.tenant):
+            if one.principal == body.name.strip() and not _covers(asked.caller, one):
+                raise ForbiddenError("a key cannot speak in the name of one that can do more")
         record, token = create_key(
             store, place.tenant, body.name,
             identities=body.identities, users=body.users, projects=body.projects,
@@ -186,7 +187,8 @@ async def jobs(asked: Asked) -> Response:
 
     def work(place: Any) -> bytes:
         _whole_tenant(asked.caller)
-        queue = store.queue(_micros(), every=EVERY, idle=IDLE, tenant=place.tenant)
+        pace = Pace.of(asked.service.memories.settings)
+        queue = store.queue(_micros(), every=pace.every_us, idle=pace.idle_us, tenant=place.tenant)
         return json_bytes(
             {
                 "due": queue.due,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,8 +14,9 @@ from cofire.memory import Memory
 from cofire.plain import fields_of
 from cofire.server.actions import Action
 from cofire.server.answers import Json, json_bytes
+from cofire.server.once import message_key
 from cofire.server.rest import bodies, examples, values
-from cofire.server.rest.asking import After, Asked, Into, Key, Limit, answers, given, paged
+from cofire.server.rest.asking import After, Asked, Asking, Into, Key, Limit, answers, given, paged
 from cofire.types import Item, Kind, Page, Receipt, to_micros
 
 router = APIRouter(
@@ -90,7 +92,7 @@ async def remember(
     """Remember one thing. When this answers, it is on disk."""
 
     def verb(memory: Memory) -> Receipt:
-        return memory.remember(given(**body.model_dump()), project=into)
+        return memory.remember(_keyed(asked, key, [body])[0], project=into)
 
     return await asked.into(into).write(
         Action.REMEMBER, verb, key=key, keep=_kept, count=_received, status=201, headers=_created
@@ -109,11 +111,22 @@ async def remember_batch(
     `POST /v1/import`."""
 
     def verb(memory: Memory) -> Receipt:
-        return memory.remember([given(**one.model_dump()) for one in body.messages], project=into)
+        return memory.remember(_keyed(asked, key, body.messages), project=into)
 
     return await asked.into(into).write(
         Action.REMEMBER, verb, key=key, keep=_kept, count=_received, status=201
     )
+
+
+def _keyed(
+    asked: Asking, key: str | None, messages: Sequence[bodies.Message]
+) -> list[dict[str, Any]]:
+    """The messages, each with a key if the request has one (`once.message_key`)."""
+    told = [given(**message.model_dump()) for message in messages]
+    if key is not None:
+        for place, message in enumerate(told):
+            message.setdefault("key", message_key(asked.caller, key, place))
+    return told
 
 
 def _received(receipt: Receipt) -> int:

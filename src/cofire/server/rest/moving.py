@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar
 
 import anyio.to_thread
@@ -17,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from cofire.errors import FormatError, InputError
+from cofire.exchange import STREAM
 from cofire.interchange import Format, ImportReport
 from cofire.interchange.detect import detect_start
 from cofire.memory import Memory
@@ -87,11 +87,11 @@ async def import_memories(
     """
     if _media_type(request) not in TAKEN:
         raise HTTPException(415, f"send {NDJSON}")
-    folder = tempfile.TemporaryDirectory(prefix="cofire-import-", ignore_cleanup_errors=True)
+    # A file without a name: nothing of it is left behind, however this process ends.
     with ExitStack() as unless_taken:
-        unless_taken.callback(folder.cleanup)
-        await _receive(request, Path(folder.name) / BODY)
-        work = _Import(asked.into(into), folder, format, into)
+        file = unless_taken.enter_context(tempfile.TemporaryFile())
+        await _receive(request, file)
+        work = _Import(asked.into(into), file, format, into)
         unless_taken.pop_all()
     await work.started()
     return StreamingResponse(work.lines(), media_type=NDJSON)
@@ -101,33 +101,31 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _receive(request: Request, path: Path) -> None:
+async def _receive(request: Request, file: IO[bytes]) -> None:
     """Puts the body into a file: whoever sends slowly holds no thread and no lock meanwhile."""
-    with await anyio.to_thread.run_sync(lambda: path.open("wb")) as file:
-        waiting = bytearray()
-        async for piece in request.stream():
-            waiting += piece
-            if len(waiting) >= PIECE:
-                await anyio.to_thread.run_sync(file.write, bytes(waiting))
-                waiting.clear()
-        await anyio.to_thread.run_sync(file.write, bytes(waiting))
+    waiting = bytearray()
+    async for piece in request.stream():
+        waiting += piece
+        if len(waiting) >= PIECE:
+            await anyio.to_thread.run_sync(file.write, bytes(waiting))
+            waiting.clear()
+    await anyio.to_thread.run_sync(file.write, bytes(waiting))
 
 
 class _Import:
-    """An import at work, and what it has to tell. It goes on if nobody reads that, and takes its
-    folder away when it is done."""
+    """An import at work, and what it has to tell. It goes on if nobody reads that, and closes its
+    file when it is done."""
 
     _at_work: ClassVar[set[asyncio.Task[ImportReport]]] = set()
 
     def __init__(
         self,
         asked: Asking,
-        folder: tempfile.TemporaryDirectory[str],
+        file: IO[bytes],
         format: Format | None,
         into: str | None,
     ) -> None:
-        self._asked, self._folder, self._format, self._into = asked, folder, format, into
-        self._path = Path(folder.name) / BODY
+        self._asked, self._file, self._format, self._into = asked, file, format, into
         self._loop = asyncio.get_running_loop()
         self._told = asyncio.Event()
         self._done = self._sent = 0
@@ -163,7 +161,7 @@ class _Import:
                 Action.IMPORT, self._verb, count=lambda report: report.imported + report.updated
             )
         finally:
-            await anyio.to_thread.run_sync(self._folder.cleanup)
+            await anyio.to_thread.run_sync(self._file.close)
 
     def _ended(self, task: asyncio.Task[ImportReport]) -> None:
         self._at_work.discard(task)
@@ -172,22 +170,19 @@ class _Import:
             task.exception()  # it is told, or nobody is left who could be
 
     def _verb(self, memory: Memory) -> ImportReport:
-        chosen = self._format or _format(self._path)
+        chosen = self._format or _format(self._file)
+        self._file.seek(0)
         try:
             report = memory.import_(
-                self._path, format=chosen, project=self._into, progress=self._progress
+                self._file, format=chosen, project=self._into, progress=self._progress
             )
         except (FormatError, InputError) as error:
-            raise type(error)(self._named(str(error))) from error
+            raise type(error)(_named(str(error))) from error
         problems = [
-            replace(one, where=self._named(one.where), reason=self._named(one.reason))
+            replace(one, where=_named(one.where), reason=_named(one.reason))
             for one in report.problems
         ]
         return replace(report, source=BODY, problems=problems)
-
-    def _named(self, text: str) -> str:
-        """Where the server put the file is nobody's business."""
-        return text.replace(str(self._path), BODY)
 
     def _progress(self, done: int, _: int | None) -> None:
         self._loop.call_soon_threadsafe(self._tell, done)
@@ -201,14 +196,19 @@ class _Import:
         return _line({**problem, "problem": problem["type"], "type": "problem"})
 
 
+def _named(text: str) -> str:
+    """Whoever sent it calls it no standard input."""
+    return text.replace(STREAM, BODY)
+
+
 def _line(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def _format(path: Path) -> Format:
+def _format(file: IO[bytes]) -> Format:
     """Cofire's own export, or messages."""
-    with path.open("rb") as file:
-        own = detect_start(file.read(START)) is Format.COFIRE
+    file.seek(0)
+    own = detect_start(file.read(START)) is Format.COFIRE
     return Format.COFIRE if own else Format.JSONL
 
 
