@@ -1,7 +1,7 @@
 """Python processes that need not import Cofire again: forked from one that has.
 
 Starting an interpreter and importing what a command imports takes a second of processor time, and
-the acceptance tests run a thousand commands. `ForkedInterpreter` keeps one process that has
+the tests run more than a thousand. `ForkedInterpreter` keeps one process that has
 imported it all and has done nothing else: it has opened no store and no model, has one thread, and
 its caches are empty. For every command it forks. What comes of that is a real process with a
 memory, an exit and an exit code of its own, which runs the real `python -m cofire …` to the end of
@@ -12,19 +12,16 @@ made for pipes when it started.
 Not as in a new interpreter: the modules are there already (a test of imports or of start-up time
 shows nothing here), and the seed of `hash` is that of the process it comes from (two commands here
 do not show that a result is the same for every seed; two runs of the tests do). What an interpreter
-or a library reads when it starts, `READ_AT_START`, cannot be changed later: `run_python` starts a
-new interpreter where it differs.
+or a library reads when it starts, `READ_AT_START` and its own options, cannot be changed later:
+`run_python` and `start_python` start a new interpreter where it differs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
-import importlib
+import io
 import json
 import os
-import pkgutil
-import runpy
 import selectors
 import signal
 import socket
@@ -35,7 +32,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 AVAILABLE = sys.platform == "linux"
 """Elsewhere system libraries may have threads that a fork leaves behind, or there is no fork."""
@@ -44,31 +41,123 @@ READ_AT_START = (
     "PSYCOPG_", "TYPER_",
 )  # fmt: skip
 """How the names of variables begin that are read once: by Python, the C library, or on import."""
-_HEAVY = (
-    "alembic.command", "cryptography.hazmat.primitives.ciphers.aead", "psycopg_pool", "rich.text",
-    "sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite", "tokenizers",
-)  # fmt: skip
-"""What Cofire's modules import when they are used.
+_PARENT = Path(__file__).with_name("interpreter_to_fork.py")
 
-Left out is what looks at its environment, or begins to work, when it is imported: matplotlib,
-ONNX Runtime, openai, structlog."""
-_LEFT_OUT = ("cofire.__main__", "cofire.plotting", "cofire.store.migrations")
+
+class ForkedProcess:
+    """A process that was forked, to be used as one of `subprocess.Popen`.
+
+    `communicate` gives what was not read yet: it knows what the streams have in their buffers.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        pid: int,
+        status: socket.socket,
+        streams: Sequence[IO[Any] | None],
+    ) -> None:
+        self.args = list(arguments)
+        self.pid = pid
+        self.stdin, self.stdout, self.stderr = streams
+        self.returncode: int | None = None
+        self._status = status
+        self._asking = threading.Lock()
+
+    def poll(self) -> int | None:
+        """The exit code once it has ended."""
+        return self._ended(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return code
+
+    def _ended(self, timeout: float | None) -> int | None:
+        with self._asking:
+            if self.returncode is None:
+                self._status.settimeout(timeout)
+                with contextlib.suppress(BlockingIOError, TimeoutError):
+                    word = self._status.recv(64)
+                    if not word:
+                        raise RuntimeError("nobody knows how the process ended")
+                    self.returncode = int(word)
+                    self._status.close()
+            return self.returncode
+
+    def send_signal(self, signal_: int) -> None:
+        """Send it unless the process has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal_)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """Close its input, and read the rest of its output to the end; None of a stream that is
+        no pipe. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if self.stdin is not None and not self.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self.stdin.close()
+        read: dict[int, Any] = {}
+        readers = [
+            threading.Thread(target=lambda at=at, file=file: read.update({at: file.read()}))
+            for at, file in enumerate((self.stdout, self.stderr))
+            if file is not None and not file.closed
+        ]
+        for reader in readers:
+            reader.daemon = True
+            reader.start()
+        for reader in readers:
+            reader.join(_left(deadline))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        self.wait(_left(deadline))
+        self._close()
+        return read.get(0), read.get(1)
+
+    def _close(self) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+        self.wait()
+
+
+Process = subprocess.Popen[Any] | ForkedProcess
 
 
 class ForkedInterpreter:
     """Starts Python programs as children of a process that has imported Cofire.
 
-    `env` is the environment it starts in. Raises RuntimeError where it could not start.
+    `env` is the environment it starts in, `options` are the interpreter's (`-W error`, say). Raises
+    RuntimeError where it could not start.
     """
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], options: Sequence[str] = ()) -> None:
         self._at_start = _read_at_start(env)
+        self._options = list(options)
         self._sending = threading.Lock()
         self._socket, theirs = socket.socketpair()
         with theirs:
             # Three pipes, because the children's stream objects are made for these.
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, *options, str(_PARENT), str(theirs.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -97,17 +186,13 @@ class ForkedInterpreter:
         Raises subprocess.TimeoutExpired after `timeout` seconds, once the process was killed.
         """
         assert self.suits(env)
-        request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
         with contextlib.ExitStack() as open_ends:
             streams = [_pipe(open_ends, ours_writes=at == 0) for at in range(3)]
-            status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ends = [streams[at][1] for at in (0, 1, 1 if merged else 2)]
+            pid, status = self._fork(arguments, cwd, env, ends)
             open_ends.enter_context(status)
-            with theirs:
-                ends = [streams[at][1] for at in (0, 1, 1 if merged else 2)]
-                self._send(request, [*ends, theirs.fileno()])
             for _, end in streams:
                 os.close(end)
-            pid = int(self._told(status))
             deadline = time.monotonic() + timeout
             try:
                 out, err = _exchange([ours for ours, _ in streams], input, deadline)
@@ -117,6 +202,57 @@ class ForkedInterpreter:
                 os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(list(arguments), timeout) from None
         return subprocess.CompletedProcess(list(arguments), code, out, err)
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: int | IO[Any] | None = None,
+        stdout: int | IO[Any] | None = None,
+        stderr: int | IO[Any] | None = None,
+        text: bool = False,
+        bufsize: int = -1,
+    ) -> ForkedProcess:
+        """As `subprocess.Popen` does, with what it knows of its parameters."""
+        assert self.suits(env)
+        ours: list[IO[Any] | None] = [None, None, None]
+        ends: list[int] = []
+        with contextlib.ExitStack() as given, contextlib.ExitStack() as kept:
+            for at, wanted in enumerate((stdin, stdout, stderr)):
+                if wanted == subprocess.PIPE:
+                    ours[at], end = _pipe(kept, ours_writes=at == 0, bufsize=bufsize, text=text)
+                    given.callback(os.close, end)
+                elif wanted == subprocess.DEVNULL:
+                    end = os.open(os.devnull, os.O_RDWR)
+                    given.callback(os.close, end)
+                elif wanted == subprocess.STDOUT:
+                    end = ends[1]
+                elif isinstance(wanted, int):
+                    end = wanted
+                else:
+                    end = at if wanted is None else wanted.fileno()
+                ends.append(end)
+            pid, status = self._fork(arguments, cwd, env, ends)
+            kept.pop_all()
+        return ForkedProcess(arguments, pid, status, ours)
+
+    def _fork(
+        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], ends: Sequence[int]
+    ) -> tuple[int, socket.socket]:
+        """The id of a process with these standard streams, and what tells its exit code."""
+        request = {
+            "options": self._options, "arguments": list(arguments), "cwd": str(cwd), "env": {**env}
+        }  # fmt: skip
+        status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with theirs:
+                self._send(request, [*ends, theirs.fileno()])
+            return int(self._told(status)), status
+        except BaseException:
+            status.close()
+            raise
 
     def _send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
         body = json.dumps(request).encode()
@@ -145,8 +281,8 @@ class ForkedInterpreter:
         self._process.communicate()
 
 
-_asked: Counter[frozenset[tuple[str, str]]] = Counter()
-_shared: dict[frozenset[tuple[str, str]], ForkedInterpreter] = {}
+_asked: Counter[tuple[object, ...]] = Counter()
+_shared: dict[tuple[object, ...], ForkedInterpreter] = {}
 _starting = threading.Lock()
 
 
@@ -172,17 +308,39 @@ def run_python(
     )  # fmt: skip
 
 
-def _shared_for(env: Mapping[str, str]) -> ForkedInterpreter | None:
-    kind = frozenset(_read_at_start(env).items())
+def start_python(
+    arguments: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None, **options: Any
+) -> Process:
+    """What `subprocess.Popen` gives for Python with these arguments; before `-m` or `-c` there may
+    be options of the interpreter that have a value (`-W error`). `options` are those of
+    `ForkedInterpreter.start`. New interpreters and others as with `run_python`.
+
+    Not for tests of imports, and not for what starts processes with `multiprocessing`.
+    """
+    own = next(at for at, one in enumerate(arguments) if one in {"-m", "-c"})
+    if shared := _shared_for(env, arguments[:own]):
+        return shared.start(arguments[own:], cwd=cwd or Path.cwd(), env=env, **options)
+    return new_python(arguments, cwd=cwd, env=env, **options)
+
+
+def new_python(
+    arguments: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None, **options: Any
+) -> Process:
+    """As `start_python`, always a new interpreter."""
+    return subprocess.Popen([sys.executable, *arguments], cwd=cwd, env=env, **options)
+
+
+def _shared_for(env: Mapping[str, str], options: Sequence[str] = ()) -> ForkedInterpreter | None:
+    kind = (*options, *sorted(_read_at_start(env).items()))
     with _starting:
         _asked[kind] += 1
         if AVAILABLE and _asked[kind] > 2 and kind not in _shared:
-            _shared[kind] = ForkedInterpreter(env)
+            _shared[kind] = ForkedInterpreter(env, options)
         return _shared.get(kind)
 
 
 def close_shared() -> None:
-    """End what `run_python` started."""
+    """End what `run_python` and `start_python` share."""
     while _shared:
         _shared.popitem()[1].close()
 
@@ -191,11 +349,20 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(READ_AT_START)}
 
 
-def _pipe(open_ends: contextlib.ExitStack, *, ours_writes: bool) -> tuple[Any, int]:
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(deadline - time.monotonic(), 0.001)
+
+
+def _pipe(
+    open_ends: contextlib.ExitStack, *, ours_writes: bool, bufsize: int = 0, text: bool = False
+) -> tuple[Any, int]:
     """Our end, as a file closed with `open_ends`, and the descriptor of theirs."""
     reading, writing = os.pipe()
     ours, theirs = (writing, reading) if ours_writes else (reading, writing)
-    file = open_ends.enter_context(os.fdopen(ours, "wb" if ours_writes else "rb", 0))
+    file: IO[Any] = os.fdopen(ours, "wb" if ours_writes else "rb", bufsize)
+    if text:
+        file = io.TextIOWrapper(file)
+    open_ends.enter_context(file)
     return file, theirs
 
 
@@ -233,103 +400,3 @@ def _write(stdin: Any, left: memoryview) -> memoryview:
         return left[os.write(stdin.fileno(), left) :] if left else left
     except BrokenPipeError:
         return left[:0]
-
-
-# The process from which others come
-
-
-def _prepare() -> None:
-    """Import what commands import, and nothing that acts on being imported."""
-    import cofire
-
-    found = (one.name for one in pkgutil.walk_packages(cofire.__path__, "cofire."))
-    for name in (*found, *_HEAVY):
-        if not name.startswith(_LEFT_OUT):
-            with contextlib.suppress(ImportError):  # for the command that needs it to complain of
-                importlib.import_module(name)
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    if threads > 1:
-        raise RuntimeError(f"{threads} threads: a child would have one of them only")
-    gc.collect()
-    gc.freeze()  # a collection of a child's would copy every page of these objects
-
-
-def _serve(control: socket.socket) -> list[str] | None:
-    """Fork for every request. Returns in a child the arguments it is to run with; None at the
-    end."""
-    fds: list[int] = []
-    while head := _receive(control, 4, fds):
-        request = json.loads(_receive(control, int.from_bytes(head), []))
-        if os.fork() == 0:
-            return _keep(control, request, fds)
-        while fds:
-            os.close(fds.pop())
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                pass
-    return None
-
-
-def _receive(control: socket.socket, size: int, fds: list[int]) -> bytes:
-    """Exactly `size` bytes, or none at the end; descriptors that come with them go to `fds`."""
-    data = b""
-    while len(data) < size:
-        piece, got, _, _ = socket.recv_fds(control, size - len(data), 4)
-        fds.extend(got)
-        if not piece:
-            return b""
-        data += piece
-    return data
-
-
-def _keep(control: socket.socket, request: Mapping[str, Any], fds: Sequence[int]) -> list[str]:
-    """Fork the process that was asked for, and tell who it is and how it ended. Returns in it."""
-    pid = os.fork()
-    if pid == 0:
-        return _become(control, request, fds)
-    for fd in fds[:3]:
-        os.close(fd)
-    for fd in range(3):
-        os.close(fd)
-    with contextlib.suppress(OSError):  # nobody may want to know any more
-        os.write(fds[3], b"%d" % pid)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        os.write(fds[3], b"%d" % code)
-    os._exit(0)
-
-
-def _become(control: socket.socket, request: Mapping[str, Any], fds: Sequence[int]) -> list[str]:
-    """Take the place, the streams and the environment of the process that was asked for."""
-    control.close()
-    for standard, fd in enumerate(fds[:3]):
-        os.dup2(fd, standard)
-    for fd in fds:
-        os.close(fd)
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["env"])
-    time.tzset()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()  # `random` sees to itself
-    arguments: list[str] = request["arguments"]
-    sys.orig_argv = [sys.executable, *arguments]
-    sys.path[0] = "" if arguments[0] == "-c" else request["cwd"]
-    return arguments
-
-
-def _run(arguments: Sequence[str]) -> None:
-    """What the interpreter does with its arguments."""
-    option, what, *rest = arguments
-    if option == "-c":
-        sys.argv = ["-c", *rest]
-        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
-    else:
-        assert option == "-m", option
-        sys.argv = ["-m", *rest]
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-
-
-if __name__ == "__main__":
-    _prepare()
-    if asked_for := _serve(socket.socket(fileno=int(sys.argv[1]))):
-        _run(asked_for)

@@ -6,12 +6,13 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from forked_interpreter import new_python, start_python
 
 PATIENCE = 60.0
 INITIALIZE = {
@@ -24,18 +25,20 @@ SERVE = "from cofire.server.mcp.local import LocalPlan, serve_local\n"
 
 
 class Pipe:
-    """A server made by `script`, Python that ends with serving over `wire`."""
+    """A server made by `script`, Python that ends with serving over `wire`: forked (see
+    `forked_interpreter`), or in a `new` interpreter."""
 
-    def __init__(self, script: str, folder: Path, **env: str) -> None:
+    def __init__(self, script: str, folder: Path, *, new: bool = False, **env: str) -> None:
         self.errors = folder / "errors.txt"
         with self.errors.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", PREAMBLE + SERVE + script],
+            self.process = (new_python if new else start_python)(
+                ["-c", PREAMBLE + SERVE + script],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0,
                 cwd=folder,
                 env={
                     **os.environ,
                     "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "src"),
+                    "OMP_NUM_THREADS": "1",
                     "COFIRE_STORE": str(folder / "memory.db"),
                     "COFIRE_CONFIG": str(folder / "config.toml"),
                     "COFIRE_EMBEDDER": "hashing:64",

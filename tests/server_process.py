@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from forked_interpreter import Process, new_python, start_python
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 
@@ -18,7 +20,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "src"
 class ServerProcess:
     """A server that answers at `url`. `log` are the lines that it wrote on standard error."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, log: list[str]) -> None:
+    def __init__(self, process: Process, url: str, log: list[str]) -> None:
         self.process = process
         self.url = url
         self.log = log
@@ -56,27 +58,28 @@ def served(
     *options: str,
     settings: Mapping[str, str] | None = None,
     seconds: float = 60.0,
+    forked: bool = False,
 ) -> Iterator[ServerProcess]:
     """`cofire serve` of a store, at a port that was free; killed afterwards if it still runs.
-    `settings` are environment variables without COFIRE_, in small letters."""
+    `settings` are environment variables without COFIRE_, in small letters. `forked`: see
+    `forked_interpreter`; its memory is no measure then."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("COFIRE_")
     } | {
         "PYTHONPATH": str(SOURCES),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
         "COFIRE_CONFIG": os.devnull,
         "COFIRE_STORE": str(store),
         "COFIRE_EMBEDDER": "hashing:64",
         "COFIRE_RATE_LIMIT": "0",
     }
     environment |= {f"COFIRE_{name.upper()}": value for name, value in (settings or {}).items()}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cofire", "serve", "--port", "0", *options],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    arguments = ["-m", "cofire", "serve", "--port", "0", *options]
+    streams: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True
+    }  # fmt: skip
+    start = start_python if forked else new_python
+    process = start(arguments, env=environment, **streams)
     log: list[str] = []
     listening = threading.Event()
 

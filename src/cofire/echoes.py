@@ -45,8 +45,25 @@ _EMPTY_CODE = re.compile(r"^[ \t>]*(```|~~~)[^\S\n]*\w*[ \t]*\n\s*^[ \t>]*\1[ \t
 _HEADINGS = frozenset(HEADINGS.values())
 _WORKING = (Kind.GOAL, Kind.THREAD)
 
-Told = Mapping[str, Sequence[str]]
-"""Memories as they are rendered, on one line each: by their header the texts."""
+
+@dataclass(slots=True)
+class Texts:
+    """Texts of one line each. Most lines are in none of them, which one look at all shows: of a
+    message of many lines, and a day of many memories, each is not compared with each."""
+
+    each: list[str] = field(default_factory=list)
+    _together: str = ""
+
+    def having(self, part: str) -> Iterator[str]:
+        """Those that have this part."""
+        if not self._together:
+            self._together = "\n".join(self.each)
+        if part and part in self._together:
+            yield from (one for one in self.each if part in one)
+
+
+Told = Mapping[str, Texts]
+"""Memories as they are rendered: by their header the texts."""
 Known = Callable[[str], Told]
 """The memories that a line may be the rendering of."""
 
@@ -130,11 +147,11 @@ class Lookup:
         return self._days.get(day, {})
 
     def _listed(self, filters: Filters) -> Told:
-        told: dict[str, list[str]] = {}
+        told: dict[str, Texts] = {}
         for _, row in self.store.list(self.spaces, filters, limit=MOST_OF_A_DAY):
             texts = list(dict.fromkeys(_spellings(row)))
             for header in _headers(row):
-                told.setdefault(header, []).extend(texts)
+                told.setdefault(header, Texts()).each.extend(texts)
         return told
 
 
@@ -267,20 +284,19 @@ def _repeated(plain: Sequence[str], at: int, known: Known) -> int:
         line = line[day.end() :].lstrip()
     return max(
         (
-            _length(plain, at, line[len(header) + 1 :], whole)
+            _length(plain, at, said, whole)
             for header, texts in told.items()
             if line.startswith(f"{header} ")
-            for whole in texts
+            for said in (line[len(header) + 1 :],)
+            for whole in texts.having(said)
         ),
         default=0,
     )
 
 
 def _length(plain: Sequence[str], at: int, said: str, whole: str) -> int:
-    """How many lines repeat a text, of which the first says `said`; 0: they do not."""
-    first = 0 if whole.startswith(said) else whole.find(said)
-    if first < 0 or not said:
-        return 0
+    """How many lines repeat a text that has `said`, as the first says; 0: they do not."""
+    first = 0 if whole.startswith(said) else whole.index(said)
     reached, end = first + len(said), at + 1
     while end < len(plain) and reached < len(whole):
         more = f" {plain[end]}" if plain[end] else ""

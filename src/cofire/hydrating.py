@@ -24,6 +24,7 @@ from cofire.ids import new_uuid7
 from cofire.retrieval import opening
 from cofire.retrieval.opening import Scope
 from cofire.retrieval.profiles import COFIRE
+from cofire.retrieval.room import cost_of
 from cofire.store.records import HYDRATION, LINK_TYPES, ItemRow, RecallHit, RecallRecord, SpaceInfo
 from cofire.types import (
     HEADINGS,
@@ -121,8 +122,12 @@ class Draft:
                 fresh.setdefault(place, candidate)
         for candidate, row in self._fetched(list(fresh.values())[: MOST[section] + SPARE]):
             header = _header(section, row, self.now)
-            text = row.tokens if candidate.part is None else self._count(candidate.part[0])
-            offer = Offer(section, candidate, row, header, text + self._count(f"- {header}"))
+            text, tokens = row.content, row.tokens
+            if candidate.part is not None:
+                text = candidate.part[0]
+                tokens = self._count(text)
+            cost = cost_of(tokens, text) + self._count(f"- {header}")
+            offer = Offer(section, candidate, row, header, cost)
             if not self._take(offer, self.limits[section]):
                 self.passed.append(offer)
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cofire_process import Cofire
-
-from forked_interpreter import close_shared
-
-
-@pytest.fixture(autouse=True, scope="session")
-def shared_interpreters() -> Iterator[None]:
-    """What `run_python` starts ends with the session."""
-    yield
-    close_shared()
 
 
 @pytest.fixture

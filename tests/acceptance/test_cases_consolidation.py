@@ -8,7 +8,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -27,6 +26,7 @@ from cofire.models.generator import Generation
 from cofire.store import ledger
 from cofire.testing import ScriptedGenerator
 from cofire.types import SemanticRecord, SleepReport
+from forked_interpreter import Process, start_python
 from scripts_of_models import echo, turns_in
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -63,9 +63,9 @@ def contents(memory: Memory) -> Counter[str]:
     return Counter(item.content for item in memory.list(kinds="episode", limit=10_000))
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)],
+def start(code: str, *arguments: object) -> Process:
+    return start_python(
+        ["-X", "dev", "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

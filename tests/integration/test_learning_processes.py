@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import textwrap
+import time
 from pathlib import Path
 
 from cofire.store import open_store
 from cofire.testing import an_item, make_space
+from forked_interpreter import Process, start_python
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+TESTS = Path(__file__).resolve().parents[1]
+SOURCES = TESTS.parent / "src"
 LEARNER = """
     import random, sys
     from cofire.dynamics.plasticity import COFIRE_RULE
@@ -37,13 +39,13 @@ LEARNER = """
 """
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(LEARNER), *map(str, arguments)],
+def start(*arguments: object) -> Process:
+    return start_python(
+        ["-X", "dev", "-W", "error", "-c", textwrap.dedent(LEARNER), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": f"{SOURCES}{os.pathsep}{TESTS}", "OMP_NUM_THREADS": "1"},
     )
 
 
@@ -59,6 +61,7 @@ def test_two_processes_learn_everything(tmp_path: Path) -> None:
             newest = store.last_number(space)
             if newest > 41:
                 store.forget(space, [newest - 1])
+            time.sleep(0.02)
         told = []
         for learner in learners:
             output, errors = learner.communicate(timeout=120)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from cofire.server.keys import create_key
+from forked_interpreter import start_python
 from mcp_pipe import INITIALIZE
 from mcp_serving import mcp_server
 
@@ -100,11 +100,12 @@ def test_an_empty_name_never_widens(tmp_path: Path, path: str) -> None:
 
 
 def test_the_command_serves_mcp_alone(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cofire", "mcp", "--http", "--port", "0", "--project", "boats"],
+    process = start_python(
+        ["-m", "cofire", "mcp", "--http", "--port", "0", "--project", "boats"],
         env={
             **os.environ,
             "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src"),
+            "OMP_NUM_THREADS": "1",
             "COFIRE_STORE": str(tmp_path / "memory.db"),
             "COFIRE_CONFIG": str(tmp_path / "config.toml"),
             "COFIRE_EMBEDDER": "hashing:64",

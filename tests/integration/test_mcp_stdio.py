@@ -67,8 +67,7 @@ sys.exit(serve_local(LocalPlan(), wire))
 def test_only_messages_in_utf_8_come_whatever_the_locale_and_bad_lines_end_nothing(
     tmp_path: Path,
 ) -> None:
-    locale = {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "LC_ALL": "C"}
-    with Pipe(PLAIN, tmp_path, **locale) as pipe:
+    with Pipe(PLAIN, tmp_path, PYTHONIOENCODING="cp1252", PYTHONUTF8="0", LC_ALL="C") as pipe:
         pipe.initialize()
         text = "★ 会議 🎉 тест"
         pipe.send(
@@ -126,7 +125,7 @@ def spent(pid: int) -> float:
 
 
 def test_a_model_that_loads_for_45_seconds_holds_nothing_up(tmp_path: Path) -> None:
-    with Pipe(SLOW.format(seconds=45), tmp_path) as pipe:
+    with Pipe(SLOW.format(seconds=45), tmp_path, new=True) as pipe:
         started = time.monotonic()
         pipe.initialize()
         if sys.platform == "linux":

@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import threading
@@ -23,6 +22,7 @@ import pytest
 from cofire import Memory
 from cofire.errors import CofireError, StoreUnavailableError
 from confirming import forget_all
+from forked_interpreter import Process, start_python
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = TESTS.parent / "src"
@@ -48,10 +48,10 @@ WRITER = """
 """
 
 
-def start(code: str, *arguments: object, stdin: int | None = None) -> subprocess.Popen[str]:
+def start(code: str, *arguments: object, stdin: int | None = None) -> Process:
     """A Python process that runs `code` with our sources; warnings are errors."""
-    return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-W", "error", "-c",
+    return start_python(
+        ["-X", "dev", "-W", "error", "-c",
          textwrap.dedent(START) + textwrap.dedent(code), *map(str, arguments)],
         stdin=stdin,
         stdout=subprocess.PIPE,
@@ -61,8 +61,9 @@ def start(code: str, *arguments: object, stdin: int | None = None) -> subprocess
     )  # fmt: skip
 
 
-def finish(process: subprocess.Popen[str]) -> list[str]:
+def finish(process: Process) -> list[str]:
     """The lines of a process that must succeed and complain of nothing."""
+    output: str
     output, errors = process.communicate(timeout=240)
     assert (process.returncode, errors) == (0, "")
     return output.splitlines()
@@ -78,7 +79,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_two_writers_lose_nothing_and_a_third_sees_all(path: Path) -> None:
     # Neither the file nor its space exists: they race to make them, too.
-    writers = [start(WRITER, path, name, 1_000) for name in ("a", "b")]
+    writers = [start(WRITER, path, name, 600) for name in ("a", "b")]
     for writer in writers:
         assert finish(writer) == ["[]"]
     reader = start(
@@ -91,7 +92,7 @@ def test_two_writers_lose_nothing_and_a_third_sees_all(path: Path) -> None:
                 after = page.next
                 if after is None:
                     break
-            wanted = {f"proc {name} item {index}" for name in "ab" for index in range(1000)}
+            wanted = {f"proc {name} item {index}" for name in "ab" for index in range(600)}
             missed = [text for text in sorted(wanted)[::20]
                       if text not in [hit.content for hit in memory.recall(text, 3)]]
             stats = memory.stats()
@@ -99,7 +100,7 @@ def test_two_writers_lose_nothing_and_a_third_sees_all(path: Path) -> None:
         """,
         path,
     )
-    assert finish(reader) == ["True [] 2000 1998 []"]
+    assert finish(reader) == ["True [] 1200 1198 []"]
 
 
 def test_a_reader_sees_anothers_write_at_its_next_call(path: Path) -> None:
@@ -160,7 +161,7 @@ IMPORTER = """
 
 def test_a_kill_at_any_moment_of_an_import_loses_nothing(path: Path, tmp_path: Path) -> None:
     rng = random.Random(11)
-    count = 8_000
+    count = 6_000
     source = tmp_path / "many.jsonl"
     with source.open("w") as file:
         for index in range(count):

@@ -20,6 +20,7 @@ from cofire.errors import CofireError
 from cofire.store import Store, open_store
 from cofire.store.records import SpaceInfo
 from cofire.testing import an_item, make_space
+from forked_interpreter import Process
 from postgres_fixtures import make_store
 from postgres_server import APPLICATION, Database
 
@@ -40,7 +41,7 @@ WRITER = """
 """
 
 
-def told(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
+def told(processes: list[Process]) -> list[list[str]]:
     return [finish(process) for process in processes]
 
 

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import threading
@@ -22,8 +21,10 @@ from cofire.errors import StoreError, StoreUnavailableError
 from cofire.store import Store, open_store
 from cofire.store.session import Scope, Session
 from cofire.testing import an_item, make_space
+from forked_interpreter import Process, start_python
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+TESTS = Path(__file__).resolve().parents[1]
+SOURCES = TESTS.parent / "src"
 WRITER = """
     import sys
     from cofire.store import open_store
@@ -40,19 +41,20 @@ WRITER = """
 """
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+def start(code: str, *arguments: object) -> Process:
     """A Python process that runs `code` with our sources."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)],
+    return start_python(
+        ["-X", "dev", "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": f"{SOURCES}{os.pathsep}{TESTS}", "OMP_NUM_THREADS": "1"},
     )
 
 
-def finish(process: subprocess.Popen[str]) -> str:
+def finish(process: Process) -> str:
     """The output of a process that must succeed."""
+    output: str
     output, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     return output

@@ -36,6 +36,7 @@ from cofire.store.serving_records import JobRecord, Queue
 from cofire.testing import ScriptedGenerator
 from cofire.types import SpaceRef, to_micros
 from endpoint import Endpoint, endpoint, fails
+from forked_interpreter import Process, start_python
 from postgres_fixtures import make_store
 from postgres_server import PostgresServer, database_at, fresh_database
 from scripts_of_models import echo
@@ -92,14 +93,14 @@ def held(url: str, ref: SpaceRef = ADA) -> bool:
 
 
 @contextmanager
-def process(url: str, *arguments: str, **variables: object) -> Iterator[subprocess.Popen[str]]:
+def process(url: str, *arguments: str, **variables: object) -> Iterator[Process]:
     """`cofire worker`, killed afterwards."""
     given = {"EMBEDDER": "hashing:64", "CLAIM_SECONDS": 0.5, "WRITE_WAIT": 2, **variables}
     own = {name: value for name, value in os.environ.items() if not name.startswith("COFIRE_")}
-    env = {**own, "PYTHONPATH": str(SOURCES), "COFIRE_STORE": url}
+    env = {**own, "PYTHONPATH": str(SOURCES), "OMP_NUM_THREADS": "1", "COFIRE_STORE": url}
     env.update({f"COFIRE_{name}": str(value) for name, value in given.items()})
-    started = subprocess.Popen(
-        [sys.executable, "-m", "cofire", "worker", *arguments],
+    started = start_python(
+        ["-m", "cofire", "worker", *arguments],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

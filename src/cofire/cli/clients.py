@@ -114,10 +114,11 @@ def client_named(name: str) -> Client:
 
 
 def program() -> list[str]:
-    """What starts Cofire, by absolute paths: clients have a PATH of their own."""
+    """What starts Cofire, by absolute paths: clients have a PATH of their own, and a working
+    directory whose modules are not to be imported (-P)."""
     python = Path(sys.executable)
     script = python.with_name("cofire.exe" if sys.platform == "win32" else "cofire")
-    return [str(script)] if script.is_file() else [str(python), "-m", "cofire"]
+    return [str(script)] if script.is_file() else [str(python), "-P", "-m", "cofire"]
 
 
 def is_secret(name: str) -> bool:

@@ -40,8 +40,8 @@ MAX_METADATA = 1_000_000
 """Characters of one memory's metadata, written as JSON."""
 SEGMENT_TOKENS = 200
 """Wordpieces of a text that is still one piece; longer ones become linked segments."""
-TOOL = "tool"
-"""Role of what is not trusted unless it says so."""
+TOOLS = frozenset({"tool", "function", "tool_result", "tool_response", "ipython"})
+"""Roles of what is not trusted unless it says so, as the chat formats have them."""
 KEYWORDS = 8
 """Keywords kept per memory."""
 
@@ -393,7 +393,7 @@ def is_untrusted(message: Message) -> bool:
     """Whether a message comes from outside: as it says, or else if its role is a tool's."""
     if message.untrusted is not None:
         return message.untrusted
-    return (message.role or "").casefold() == TOOL
+    return (message.role or "").strip().casefold() in TOOLS
 
 
 def indexed(

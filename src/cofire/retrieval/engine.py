@@ -26,7 +26,7 @@ from cofire.retrieval.looking_up import sought
 from cofire.retrieval.profiles import COFIRE, Profile, asked_of
 from cofire.retrieval.question import Asked, Question, read_question
 from cofire.retrieval.ranking import Ranked, rank
-from cofire.retrieval.room import Room
+from cofire.retrieval.room import Room, cost_of
 from cofire.retrieval.semantic import find_records, find_shapes, told_records, told_shapes
 from cofire.retrieval.tracing import Placed, trace
 from cofire.store import Store
@@ -228,7 +228,10 @@ class Recaller:
             records = [
                 (index, record)
                 for index, record in records
-                if part.take(self._record_tokens(record), untrusted=record.untrusted)
+                if part.take(
+                    cost_of(self._record_tokens(record), record.item.content),
+                    untrusted=record.untrusted,
+                )
             ]
             room.left, room.fence = room.left - given + (part.left or 0), part.fence
         shapes = find_shapes(graphs, asked, wanted) if most else []
@@ -259,7 +262,7 @@ class Recaller:
                 hidden = row.kind in INTERNAL_KINDS
                 if hidden or (row.expires is not None and row.expires <= to_micros(now)):
                     continue
-                cost = row.tokens + self._header_cost(row)
+                cost = self._cost(row)
                 if room.take(cost, untrusted=row.untrusted):
                     hits.append(_recalled(space, row, 0.0))
         return Recall(
@@ -442,9 +445,7 @@ class Recaller:
             at += len(places)
             for place, row in self._fetched(ranked, places):
                 # Whole items only; a shorter one further down may still fit.
-                if room.left is None or room.take(
-                    row.tokens + self._header_cost(row), untrusted=row.untrusted
-                ):
+                if room.left is None or room.take(self._cost(row), untrusted=row.untrusted):
                     chosen.append(place)
                     rows.append(row)
             if room.full:
@@ -500,9 +501,9 @@ class Recaller:
         around = fences.frame(*told_lines([*records, *hits]))
         return lines + self._counter.count_tokens("\n".join(around))
 
-    def _header_cost(self, row: ItemRow) -> int:
+    def _cost(self, row: ItemRow) -> int:
         header = line_header(from_micros(row.time), row.offset, row.speaker or row.role)
-        return self._header_tokens(header)
+        return cost_of(row.tokens, row.content) + self._header_tokens(header)
 
 
 def _within(filters: Filters, moments: Moments) -> Filters:

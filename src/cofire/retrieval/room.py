@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CHARACTERS = 16
+"""Characters of a text that no wordpiece stands for more of. In texts that say something it is four
+or five; but a word of any length that the model does not know is one, and blanks are none."""
+
+
+def cost_of(tokens: int, text: str) -> int:
+    """What a text of so many wordpieces takes of a budget."""
+    return max(tokens, len(text) // CHARACTERS)
+
 
 @dataclass(slots=True)
 class Room:

@@ -109,3 +109,6 @@ WRITES = frozenset(
     if scope in {_WRITE, _FORGET, _ADMIN} and action not in {Action.CHECK, Action.AUDIT}
 )
 """What changes something: audited before it is answered, where the others' entries may wait."""
+
+LONG = frozenset({Action.CONSOLIDATE, Action.EXPORT, Action.IMPORT, Action.CHECK, Action.REPLAY})
+"""What may take minutes: half the threads at most, and one at a time for each key."""

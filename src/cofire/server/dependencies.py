@@ -1,7 +1,7 @@
-"""What routes are given: the service, who asks, and whose memories the request names.
+"""What routes are given: whose memories a request names, and the id that it has.
 
-All of them are coroutines: FastAPI runs plain functions on its own threads, which costs a turn
-of the event loop each.
+Whatever is a function is a coroutine: FastAPI runs plain functions on its own threads, which costs
+a turn of the event loop each.
 """
 
 from __future__ import annotations
@@ -11,20 +11,27 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from pydantic import Field
 
-from cofire.server.access import Caller, Where
-from cofire.server.service import Service
+
+def _no_projects() -> list[str]:
+    # Not `list`: the framework looks at its signature for each request, which has to be parsed.
+    return []
 
 
-async def the_service(request: Request) -> Service:
-    """The service of this application."""
-    service: Service = request.app.state.service
-    return service
-
-
-async def the_caller(request: Request) -> Caller:
-    """Who asks; the middleware has authenticated them."""
-    caller: Caller = request.scope["state"]["caller"]
-    return caller
+Projects = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    Query(
+        default_factory=_no_projects,
+        description="A project whose shared memories are read too; may be repeated.",
+    ),
+]
+Identity = Annotated[
+    str | None,
+    Query(min_length=1, description="The agent whose memories they are. Default: the key's first."),
+]
+User = Annotated[
+    str | None,
+    Query(min_length=1, description="The end user whom the agent serves, with memories apart."),
+]
 
 
 async def request_id(request: Request) -> str:
@@ -33,31 +40,4 @@ async def request_id(request: Request) -> str:
     return name
 
 
-async def the_where(
-    project: Annotated[
-        list[Annotated[str, Field(min_length=1)]],
-        Query(
-            default_factory=list,
-            description="A project whose shared memories are read too; may be repeated.",
-        ),
-    ],
-    identity: Annotated[
-        str | None,
-        Query(
-            min_length=1,
-            description="The agent whose memories they are. Default: the key's first.",
-        ),
-    ] = None,
-    user: Annotated[
-        str | None,
-        Query(min_length=1, description="The end user whom the agent serves, with memories apart."),
-    ] = None,
-) -> Where:
-    """Whose memories the request names."""
-    return Where(identity=identity, user=user, projects=tuple(project))
-
-
-TheService = Annotated[Service, Depends(the_service)]
-TheCaller = Annotated[Caller, Depends(the_caller)]
-TheWhere = Annotated[Where, Depends(the_where)]
 RequestId = Annotated[str, Depends(request_id)]

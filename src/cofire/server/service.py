@@ -15,7 +15,7 @@ from cofire.errors import AccessError, CofireError, LimitedError
 from cofire.memories import Memories
 from cofire.memory import Memory
 from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Where
-from cofire.server.actions import NEEDS, Action
+from cofire.server.actions import LONG, NEEDS, Action
 from cofire.server.keys import FOREIGN
 from cofire.server.once import Requests
 
@@ -29,6 +29,9 @@ WAITING = 256
 LEFT_TO_OTHERS = 4
 """One caller's verbs take all of this but one part: of four threads three, of 260 places 195. So
 long ones (ten megabytes to remember) do not stop everybody else."""
+LONG_WAIT = 5.0
+"""Seconds after which somebody may try again whose verb may take long and was refused: such verbs
+do not wait for their turn, which nobody could say when it comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,9 @@ class Witness(Protocol):
     def told(self, asked: Asked, answered: Answered, result: object) -> None: ...
 
 
+_Who = tuple[str, str, bytes]
+
+
 @dataclass(slots=True)
 class _Share:
     """What one caller's verbs have of the server: `count` are at work or wait, `limiter` are the
@@ -88,7 +94,8 @@ class Service:
         self._threads = threads
         self._most = threads + waiting
         self._running = 0
-        self._shares: dict[tuple[str, str, bytes], _Share] = {}
+        self._shares: dict[_Who, _Share] = {}
+        self._long: list[_Who | None] = []
         self._limiter: anyio.CapacityLimiter | None = None
 
     @property
@@ -165,7 +172,8 @@ class Service:
             failed = _failed(error, started)
             await self._threaded(caller, lambda: self._tell(asked(), failed, None))
             raise
-        return await self._threaded(caller, whole)
+        with self._long_turn(caller, action):
+            return await self._threaded(caller, whole)
 
     async def identities(self, caller: Caller) -> tuple[str, ...]:
         """The identities that a caller may name: their own, or all that their tenant has. Raises
@@ -214,10 +222,10 @@ class Service:
     def _part_of(self, caller: Caller) -> Iterator[_Share | None]:
         """What a caller's verbs share; None for who asks without a key, for there are no others.
         Raises LimitedError."""
-        if caller.key is None and not caller.name.startswith(FOREIGN):
+        who = _who(caller)
+        if who is None:
             yield None
             return
-        who = (caller.tenant, caller.name, caller.key or b"")
         share = self._shares.get(who)
         if share is None:
             threads = max(1, self._threads - self._threads // LEFT_TO_OTHERS)
@@ -235,6 +243,40 @@ class Service:
             share.count -= 1
             if not share.count:
                 del self._shares[who]
+
+    @contextmanager
+    def _long_turn(self, caller: Caller, action: Action) -> Iterator[None]:
+        """A place for a verb that may take long, so that the others always find threads. Raises
+        LimitedError."""
+        if action not in LONG:
+            yield
+            return
+        who = _who(caller)
+        if who is not None and who in self._long:
+            raise LimitedError(
+                f"something that takes long is being done for {caller.name!r}; this server does "
+                f"one at a time for each key: try again in {LONG_WAIT:.0f} seconds",
+                retry_after=LONG_WAIT,
+            )
+        if len(self._long) >= max(1, self._threads // 2):
+            raise LimitedError(
+                f"{len(self._long)} requests that take long are being worked on, which is as many "
+                f"as this server takes; try again in {LONG_WAIT:.0f} seconds",
+                retry_after=LONG_WAIT,
+                overloaded=True,
+            )
+        self._long.append(who)
+        try:
+            yield
+        finally:
+            self._long.remove(who)
+
+
+def _who(caller: Caller) -> _Who | None:
+    """Whose share of the server a request takes; None for who asks without a key."""
+    if caller.key is None and not caller.name.startswith(FOREIGN):
+        return None
+    return caller.tenant, caller.name, caller.key or b""
 
 
 def _failed(error: Exception, started: float) -> Answered:

@@ -120,7 +120,8 @@ class WorkerThread:
             if self._stopping.is_set():
                 return
             child = self._child = subprocess.Popen(
-                [sys.executable, "-m", "cofire.server.worker_child"],
+                # -P: no modules of the working directory, which an editor may have put anywhere.
+                [sys.executable, "-P", "-m", "cofire.server.worker_child"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -24,6 +24,7 @@ from cofire.store.records import (
     DerivedFields,
     DerivedRow,
     NewDerived,
+    NewItem,
     SourceRow,
     SpaceInfo,
     canonical_json,
@@ -193,8 +194,9 @@ EDITED = Query(
 )
 # When the sources of a derived memory expire; NULL if one of them never does.
 EXPIRIES = Query(
-    lambda _: (
+    lambda flavour: (
         select(
+            sources.c.number,
             func.count(),
             func.count(items.c.expires),
             func.max(items.c.expires),
@@ -210,11 +212,13 @@ EXPIRIES = Query(
         .where(
             sources.c.tenant == bindparam("tenant"),
             sources.c.space == bindparam("space"),
-            sources.c.number == bindparam("number"),
+            sources.c.number.in_(flavour.members("numbers")),
         )
+        .group_by(sources.c.number)
     )
 )
 SET_EXPIRES = row_change(items, "expires", "revision")
+SET_EXPIRES_COLUMNS = ("new_revision", "new_expires", "in_tenant", "in_space", "at_number")
 SET_CLOSED = row_change(derived, "closed")
 SET_VALID_TO = row_change(items, "valid_to", "revision")
 SET_VALIDITY = row_change(items, "valid_from", "valid_to", "revision")
@@ -283,14 +287,15 @@ def file_derived(
     """
     turn = take_turn(session, space, len(new))
     versions = _versions(session, turn, new)
-    numbers: list[int | None] = []
-    for place, one in enumerate(new):
-        if _holds(one, versions):
-            number = turn.first + place
-            _file(session, turn, number, one, now)
-            numbers.append(number)
-        else:
-            numbers.append(None)
+    numbers = [
+        turn.first + place if _holds(one, versions) else None for place, one in enumerate(new)
+    ]
+    _file(
+        session,
+        turn,
+        {number: one for number, one in zip(numbers, new, strict=True) if number is not None},
+        now,
+    )
     return Filed(numbers=tuple(numbers), revision=turn.revision)
 
 
@@ -316,35 +321,60 @@ def _holds(one: NewDerived, versions: Mapping[int, int]) -> bool:
     )
 
 
-def _file(session: Session, turn: Turn, number: int, one: NewDerived, now: int) -> None:
-    item = replace(
+def _file(session: Session, turn: Turn, new: Mapping[int, NewDerived], now: int) -> None:
+    """Table by table: on a server, each statement that is waited for costs more than its rows."""
+    made = {number: _item(one, now) for number, one in new.items()}
+    keys = {number: (turn.tenant, turn.space, number) for number in new}
+    session.many(
+        ADD_ITEM,
+        [whole_row(*keys[number], turn.revision, item) for number, item in made.items()],
+        ITEM_COLUMNS,
+    )
+    session.many(
+        ADD_VECTOR,
+        [
+            vector_row(turn, number, item.vector)
+            for number, item in made.items()
+            if item.vector is not None
+        ],
+        VECTOR_COLUMNS,
+    )
+    tags = [row for number, item in made.items() for row in tag_rows(*keys[number], item)]
+    session.many(ADD_TAG, tags, TAG_COLUMNS)
+    attributes = [
+        row for number, item in made.items() for row in attribute_rows(*keys[number], item)
+    ]
+    session.many(ADD_ATTRIBUTE, attributes, ATTRIBUTE_COLUMNS)
+    session.many(
+        ADD_DERIVED,
+        [(*keys[number], *_derived_row(one)) for number, one in new.items()],
+        DERIVED_COLUMNS,
+    )
+    _add_sources(session, turn, {number: one.sources for number, one in new.items()})
+    _expire(session, turn, {number: made[number].expires for number in new if new[number].sources})
+    for one in new.values():
+        for former, valid_to in one.supersedes:
+            end_validity(session, turn, former, valid_to, now=now)
+    links = [row for number, one in new.items() for row in _link_rows(turn, number, one, now)]
+    session.many(ADD_LINK, links, LINK_COLUMNS)
+
+
+def _item(one: NewDerived, now: int) -> NewItem:
+    return replace(
         one.item,
         signals=one.item.signals | DERIVED_SIGNAL,
         archived=None if one.state == "current" else now,
     )
-    key = (turn.tenant, turn.space, number)
-    session.many(ADD_ITEM, [whole_row(*key, turn.revision, item)], ITEM_COLUMNS)
-    if item.vector is not None:
-        session.many(ADD_VECTOR, [vector_row(turn, number, item.vector)], VECTOR_COLUMNS)
-    session.many(ADD_TAG, tag_rows(*key, item), TAG_COLUMNS)
-    session.many(ADD_ATTRIBUTE, attribute_rows(*key, item), ATTRIBUTE_COLUMNS)
-    session.many(ADD_DERIVED, [(*key, *_derived_row(one))], DERIVED_COLUMNS)
-    _add_sources(session, turn, number, one.sources)
-    if one.sources:
-        expire_with_sources(session, turn, [number])
-    for former, valid_to in one.supersedes:
-        end_validity(session, turn, former, valid_to, now=now)
+
+
+def _link_rows(turn: Turn, number: int, one: NewDerived, now: int) -> list[Row]:
     wanted = {(number, other): (kind, strength) for other, kind, strength in one.links}
     ends = LinkType.SUPERSEDES.value
     wanted |= {(number, former): (ends, 1.0) for former, _ in one.supersedes}
-    session.many(
-        ADD_LINK,
-        [
-            plain_link(turn, *pair, LINK_CODES[kind], strength=strength, created=now)
-            for pair, (kind, strength) in sorted(wanted.items())
-        ],
-        LINK_COLUMNS,
-    )
+    return [
+        plain_link(turn, *pair, LINK_CODES[kind], strength=strength, created=now)
+        for pair, (kind, strength) in sorted(wanted.items())
+    ]
 
 
 def _derived_row(one: NewDerived | DerivedFields) -> Row:
@@ -369,11 +399,12 @@ def subject_hash(subject: str) -> int:
 
 
 def _add_sources(
-    session: Session, turn: Turn, number: int, spans: Iterable[tuple[int, int, int, int]]
+    session: Session, turn: Turn, spans: Mapping[int, Iterable[tuple[int, int, int, int]]]
 ) -> None:
     rows = {
         (turn.tenant, turn.space, number, source, start): (end, version)
-        for source, version, start, end in spans
+        for number, its in spans.items()
+        for source, version, start, end in its
     }
     session.many(ADD_SOURCE, [(*key, *rest) for key, rest in sorted(rows.items())], SOURCE_COLUMNS)
 
@@ -403,7 +434,7 @@ def set_sources(
     session.run(REMOVE_SOURCES, numbers=session.pack([number]), **here)
     there = [span for span in spans if span[0] in versions]  # 0 means whichever version there is
     _add_sources(
-        session, turn, number, [span for span in there if span[1] in (0, versions[span[0]])]
+        session, turn, {number: [span for span in there if span[1] in (0, versions[span[0]])]}
     )
     if spans:
         expire_with_sources(session, turn, [number])
@@ -425,17 +456,33 @@ def set_sources(
 
 def expire_with_sources(session: Session, turn: Turn, numbers: Iterable[int]) -> None:
     """A derived memory expires with the last of what it rests on."""
-    here = {"tenant": turn.tenant, "space": turn.space}
-    for number in numbers:
-        count, ending, last = session.all(EXPIRIES, number=number, **here)[0]
-        session.run(
-            SET_EXPIRES,
-            new_expires=last if count and count == ending else None,
-            new_revision=turn.revision,
-            in_tenant=turn.tenant,
-            in_space=turn.space,
-            at_number=number,
-        )
+    expiries = _expiries(session, turn, numbers)
+    _set_expires(session, turn, expiries)
+
+
+def _expire(session: Session, turn: Turn, before: Mapping[int, int | None]) -> None:
+    """As `expire_with_sources`; `before` is what each has. Most need no change."""
+    expiries = _expiries(session, turn, before)
+    _set_expires(
+        session, turn, {number: end for number, end in expiries.items() if end != before[number]}
+    )
+
+
+def _expiries(session: Session, turn: Turn, numbers: Iterable[int]) -> dict[int, int | None]:
+    """When each expires (µs): with the last of its sources, if all of them do."""
+    found: dict[int, int | None] = dict.fromkeys(numbers)
+    here = {"tenant": turn.tenant, "space": turn.space, "numbers": session.pack(sorted(found))}
+    for number, count, ending, last in session.all(EXPIRIES, **here):
+        found[number] = last if count == ending else None
+    return found
+
+
+def _set_expires(session: Session, turn: Turn, expiries: Mapping[int, int | None]) -> None:
+    session.many(
+        SET_EXPIRES,
+        [(turn.revision, end, turn.tenant, turn.space, number) for number, end in expiries.items()],
+        SET_EXPIRES_COLUMNS,
+    )
 
 
 def set_state(
@@ -658,7 +705,7 @@ def put_derived(session: Session, space: SpaceInfo, rows: Sequence[DerivedFields
         key = (turn.tenant, turn.space, number)
         session.many(ADD_DERIVED, [(*key, *_derived_row(row))], DERIVED_COLUMNS)
         spans = [(one.source, one.version, one.start, one.end) for one in row.sources]
-        _add_sources(session, turn, number, [span for span in spans if span[0] in there])
+        _add_sources(session, turn, {number: [span for span in spans if span[0] in there]})
         session.run(
             MARK_DERIVED,
             in_tenant=turn.tenant,

@@ -14,6 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cofire.errors import InputError
 from cofire.server.access import Where
 from cofire.server.mcp.catalogue import TOOLS
 from cofire.server.mcp.protocol import Connection, Context, build_server
@@ -21,6 +22,8 @@ from cofire.server.mcp.tools import Tool
 from cofire.server.problems import Problem
 from cofire.server.service import Service
 
+NAMES = ("identity", "user", "project")
+"""What an address may say."""
 MOST_BYTES = 1 << 40
 """Of a body, for the SDK: the middleware bounds them before."""
 
@@ -72,6 +75,14 @@ class McpApp:
         if not isinstance(request, Request):
             raise TypeError("a request over HTTP has come without its HTTP request")
         named = request.query_params
+        for name in named:
+            if name not in NAMES:  # a name that is mistyped would mean all memories of an identity
+                raise InputError(
+                    f"the address has {name[:80]!r}, which says nothing here; there are "
+                    f"{', '.join(NAMES)}"
+                )
+            if name != "project" and len(named.getlist(name)) > 1:
+                raise InputError(f"the address has {name} more than once; which is meant?")
         return Connection(
             service=self._service,
             caller=request.scope["state"]["caller"],

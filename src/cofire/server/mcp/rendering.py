@@ -3,7 +3,8 @@
 Some clients (Claude Code, VS Code) show the model only the structured answer, others only the text,
 so both say the same. What belongs into a context is one text within it, rendered as
 `Recall.text` is, marks and fences included, with the id of each memory behind it. Where memories
-are objects of a list, those that are not trusted are fenced one by one.
+are objects of a list, those that are not trusted are fenced one by one, and nothing that came with
+them is told outside of their fence.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def item_line(item: Item, *, longest: int = LIST_CHARACTERS) -> Answer:
             "kind": item.kind.value,
             "title": None if item.untrusted else item.title,
             "text": guarded(f"{_header(item)} {text}", untrusted=item.untrusted),
-            "tags": list(item.tags),
+            "tags": [] if item.untrusted else list(item.tags),
             "project": item.space.project,
             "untrusted": item.untrusted or None,
             "cut": f"{len(item.content)} characters; get_memory gives the whole" if cut else None,
@@ -132,8 +133,8 @@ def item_whole(item: Item, links: Sequence[Link], *, offset: int) -> Answer:
             "characters": len(item.content),
             "time": moment(item),
             "speaker": None if item.untrusted else item.speaker or item.role,
-            "session": item.session,
-            "tags": list(item.tags),
+            "session": None if item.untrusted else item.session,
+            "tags": [] if item.untrusted else list(item.tags),
             "project": item.space.project,
             "importance": item.importance,
             "pinned": item.pinned or None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar, get_origin
+from weakref import WeakKeyDictionary
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.dependencies.utils import get_flat_params
@@ -17,7 +18,7 @@ from cofire.plain import plain
 from cofire.server.access import Caller, Place, Where
 from cofire.server.actions import Action
 from cofire.server.answers import Json, json_bytes
-from cofire.server.dependencies import RequestId, TheCaller, TheService, TheWhere
+from cofire.server.dependencies import Identity, Projects, User
 from cofire.server.once import Once, once
 from cofire.server.problems import responses
 from cofire.server.rest.values import MOST
@@ -165,8 +166,10 @@ def _shaped(result: R, shape: Callable[[R], Any], made: list[Any]) -> R:
 
 
 async def _asking(
-    service: TheService, caller: TheCaller, where: TheWhere, request: RequestId, http: Request
+    http: Request, project: Projects, identity: Identity = None, user: User = None
 ) -> Asking:
+    # One dependency with the whole: for each that is nested, the framework works as long as for
+    # the route itself.
     known = _known(http.scope.get("route"))
     for name in http.query_params:
         if name not in known:
@@ -175,21 +178,35 @@ async def _asking(
             )
         if not known[name] and len(http.query_params.getlist(name)) > 1:
             raise InputError(f"{name} is given more than once; which is meant?")
-    return Asking(service=service, caller=caller, where=where, request=request, http=http)
+    state = http.scope["state"]
+    return Asking(
+        service=http.scope["app"].state.service,
+        caller=state["caller"],
+        where=Where(identity=identity, user=user, projects=tuple(project)),
+        request=state["request"],
+        http=http,
+    )
 
 
 Asked = Annotated[Asking, Depends(_asking)]
+
+
+_KNOWN: WeakKeyDictionary[Callable[..., Any], dict[str, bool]] = WeakKeyDictionary()
+"""By endpoint: to find them takes longer than most routes do."""
 
 
 def _known(route: Any) -> dict[str, bool]:
     """A route's query parameters by name, and whether they may be repeated."""
     if not isinstance(route, APIRoute):
         return {}
-    return {
-        field.alias: get_origin(field.field_info.annotation) is list
-        for field in get_flat_params(route.dependant)
-        if isinstance(field.field_info, QueryParameter)
-    }
+    known = _KNOWN.get(route.endpoint)
+    if known is None:
+        known = _KNOWN[route.endpoint] = {
+            field.alias: get_origin(field.field_info.annotation) is list
+            for field in get_flat_params(route.dependant)
+            if isinstance(field.field_info, QueryParameter)
+        }
+    return known
 
 
 def answers(

@@ -20,6 +20,7 @@ from cofire.exchange import STREAM
 from cofire.interchange import Format, ImportReport
 from cofire.interchange.detect import detect_start
 from cofire.memory import Memory
+from cofire.server.access import Scope
 from cofire.server.actions import Action
 from cofire.server.answers import json_bytes
 from cofire.server.problems import problem_of, responses
@@ -81,9 +82,10 @@ async def import_memories(
 
     A line that cannot be used is reported with its number, and the rest goes on. Importing again
     adds nothing, so an import that broke off is simply sent again. Cofire's own export is verified
-    as a whole before any of it is stored. The answer begins when the file has arrived: lines of
-    progress, then the report. Problems that are seen before the first thousand memories are stored
-    are answered by their status, later ones by a last line of type problem.
+    as a whole before any of it is stored, and takes the scope admin as well: it brings feedback in
+    the names of others, and what was made of it. The answer begins when the file has arrived: lines
+    of progress, then the report. Problems that are seen before the first thousand memories are
+    stored are answered by their status, later ones by a last line of type problem.
     """
     if _media_type(request) not in TAKEN:
         raise HTTPException(415, f"send {NDJSON}")
@@ -171,6 +173,8 @@ class _Import:
 
     def _verb(self, memory: Memory) -> ImportReport:
         chosen = self._format or _format(self._file)
+        if chosen is Format.COFIRE:  # it says who gave feedback, what was learned and distilled
+            self._asked.caller.require(Scope.ADMIN)
         self._file.seek(0)
         try:
             report = memory.import_(
