@@ -10,10 +10,11 @@ import pytest
 
 from forked_interpreter import close_shared
 from guards import no_network, no_settings
-from new_stores import quick_new_stores
+from new_stores import migrated_new_stores, quick_new_stores
 from postgres_fixtures import own_server, postgres_database, postgres_server, postgres_store
 
 __all__ = [
+    "migrated_new_stores",
     "no_network",
     "no_settings",
     "own_server",

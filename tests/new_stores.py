@@ -2,7 +2,8 @@
 
 Thousands of tests begin with an empty store, and each is the same: five revisions, one after the
 other. The first of a test run is made by them; others repeat what is in it, statement by statement
-and row by row. tests/store makes all by the migrations, and so does every process that tests start.
+and row by row. Tests of migrations ask for `migrated_new_stores`; processes that tests start know
+nothing of this.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ class _Empty:
     def of(cls, connection: sqlite3.Connection) -> _Empty:
         found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         own = [one for one in found if not one[1].startswith("sqlite_")]
-        tables = [name for kind, name, _ in own if kind == "table"] + ["sqlite_stat1"]
-        rows = ((table, connection.execute(f'SELECT * FROM "{table}"')) for table in tables)  # noqa: S608
+        # Other tables are empty, unless another process has found the new store already.
+        rows = {
+            table: connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
+            for table in ("alembic_version", "sqlite_stat1")
+        }
         return cls(
             schema=tuple(sql for _, _, sql in own if sql is not None),
-            rows=tuple((table, kept) for table, some in rows if (kept := tuple(some))),
+            rows=tuple((table, tuple(kept)) for table, kept in rows.items()),
         )
 
     def make(self, connection: sqlite3.Connection) -> None:
@@ -46,7 +50,7 @@ class _Empty:
         connection.execute("DELETE FROM sqlite_stat1")
         for table, rows in self.rows:
             places = ", ".join("?" * len(rows[0]))
-            connection.executemany(f'INSERT INTO "{table}" VALUES ({places})', rows)  # noqa: S608
+            connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 

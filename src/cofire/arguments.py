@@ -39,6 +39,8 @@ NAMED = 5
 """Messages that a warning names at most."""
 
 
+MAX_QUESTION = 100_000
+"""Characters of a question: more than any model reads of it, and it is kept with the recall."""
 MAX_PRINCIPAL = 200
 """Characters of the name of who gives feedback."""
 
@@ -444,3 +446,15 @@ def as_principal(by: str | None) -> str | None:
     if len(name) > MAX_PRINCIPAL:
         raise InputError(f"the name of a principal has at most {MAX_PRINCIPAL} characters")
     return name
+
+
+def as_question(what: str, text: object) -> str:
+    """Raises InputError."""
+    if not isinstance(text, str):
+        raise InputError(f"{what} must be text, not {type(text).__name__}")
+    if len(text) > MAX_QUESTION:
+        raise InputError(
+            f"{what} has at most {MAX_QUESTION:,} characters, and this has {len(text):,}; ask with "
+            "the part of it that matters"
+        )
+    return text

@@ -22,6 +22,8 @@ from cofire.types import HEADINGS, MONTHS, Filters, Kind, Message, from_micros, 
 
 MOST_DAYS = 64
 """Days of one message that memories are looked up of, at most: the first."""
+KEPT_DAYS = 256
+"""Days whose memories are kept in mind for the messages that are remembered together."""
 MOST_LINES = 1_000
 """Lines of one message that are looked up, at most: the first."""
 MOST_OF_A_DAY = 5_000
@@ -78,6 +80,7 @@ class Echoes:
     read: int = 0
     cut: list[int] = field(default_factory=list)
     passed: list[int] = field(default_factory=list)
+    _lookup: Lookup | None = None
 
     def leave_out(self, numbered: Iterable[tuple[int, Message]]) -> Iterator[tuple[int, Message]]:
         """The messages (with their places) without echoes; those that are nothing else are passed
@@ -97,7 +100,9 @@ class Echoes:
         """A text without echoes; None if there are none in it."""
         if not isinstance(content, str) or not may_echo(content):
             return None
-        own = without_echoes(content, Lookup(self.store, self.spaces).like)
+        if self._lookup is None:
+            self._lookup = Lookup(self.store, self.spaces)
+        own = without_echoes(content, self._lookup.of_a_message())
         return None if own == content else own
 
     @property
@@ -130,6 +135,12 @@ class Lookup:
     spaces: Sequence[SpaceInfo]
     _days: dict[datetime, Told] = field(default_factory=dict)
     _working: Told | None = None
+    _asked: set[datetime] = field(default_factory=set)
+
+    def of_a_message(self) -> Known:
+        """What is known of the lines of one message."""
+        self._asked.clear()
+        return self.like
 
     def like(self, line: str) -> Told:
         """Those of the day that a line names; for one of a goal, the goals and threads."""
@@ -140,11 +151,17 @@ class Lookup:
         day = _day_of(line)
         if day is None:
             return {}
-        if day not in self._days and len(self._days) < MOST_DAYS:
+        if day not in self._asked:
+            if len(self._asked) >= MOST_DAYS:
+                return {}
+            self._asked.add(day)
+        if day not in self._days:
+            if len(self._days) >= KEPT_DAYS:
+                del self._days[next(iter(self._days))]
             # In whatever time zone its speaker's calendar is.
             around = Filters(since=day - timedelta(days=1), until=day + timedelta(days=2))
             self._days[day] = self._listed(around)
-        return self._days.get(day, {})
+        return self._days[day]
 
     def _listed(self, filters: Filters) -> Told:
         told: dict[str, Texts] = {}
@@ -201,6 +218,8 @@ def _without_pairs(text: str) -> str:
         if _QUOTING.fullmatch(quoting) is None:
             start, quoting = first.start(), ""
         block = text[first.start() : closing[after]]
+        if _DAY.search(block) is None:  # no rendering is without one: somebody's own words
+            continue
         kept += [text[done : max(start, done)], *_replies(block, quoting)]
         done = closing[after]
     return "".join((*kept, text[done:]))

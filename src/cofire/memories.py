@@ -74,11 +74,13 @@ class Memories:
         projects: Sequence[str] | str = (),
         *,
         tenant: str = "default",
+        create: bool = True,
     ) -> Memory:
-        """The memory of an agent, as `Memory.open` opens it, its spaces made if need be. It shares
-        everything else with the others, so closing it does nothing, and what is done to a whole
-        store (restoring, scrubbing, re-embedding, changing the master key) it refuses. Raises
-        EmbeddingMismatchError, InputError, StoreError."""
+        """The memory of an agent, as `Memory.open` opens it, its spaces made if need be (`create`
+        False: they must exist). It shares everything else with the others, so closing it does
+        nothing, and what is done to a whole store (restoring, scrubbing, re-embedding, changing the
+        master key) it refuses. Raises NotFoundError, EmbeddingMismatchError, InputError,
+        StoreError."""
         shared = as_names("projects", projects)
         name = (tenant, identity, user, shared)
         with self._lock:
@@ -86,7 +88,7 @@ class Memories:
             if held is not None:
                 self._held.move_to_end(name)
                 return held
-        made = Memory(hosted_workings(self._opened, identity, user, shared, tenant))
+        made = Memory(hosted_workings(self._opened, identity, user, shared, tenant, create=create))
         with self._lock:
             held = self._held.setdefault(name, made)
             while len(self._held) > HELD:

@@ -24,6 +24,7 @@ from cofire.arguments import (
     as_past,
     as_principal,
     as_profile,
+    as_question,
     as_rule,
     as_strength,
     as_tags,
@@ -271,9 +272,7 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
             )
 
     def _question(self, query: str) -> str:
-        if not isinstance(query, str):
-            raise InputError(f"a question must be text, not {type(query).__name__}")
-        return self._workings.encoder.clean(query)
+        return self._workings.encoder.clean(as_question("a question", query))
 
     def count_tokens(self, text: str) -> int:
         """Wordpieces of a text by this memory's model: the unit of token budgets."""

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from cofire import hydrating
 from cofire import threads as working
-from cofire.arguments import as_count, as_kinds, as_moment, as_name, as_names
+from cofire.arguments import (
+    as_count,
+    as_kinds,
+    as_moment,
+    as_name,
+    as_names,
+    as_question,
+)
 from cofire.errors import InputError
 from cofire.lifecycle import OPEN, WORKING
 from cofire.types import Checkpoint, Hydration, Kind, Thread, ThreadState, TimeLike
@@ -45,10 +52,9 @@ class SessionVerbs:
         """
         budget = as_count("token_budget", token_budget)
         chosen = None if seed is None else as_count("seed", seed, least=0)
-        if cue is not None and not isinstance(cue, str):
-            raise InputError(f"an opening cue must be text, not {type(cue).__name__}")
+        told = "" if cue is None else as_question("an opening cue", cue)
         workings = self._workings
-        asked = None if cue is None else workings.encoder.clean(cue).strip() or None
+        asked = workings.encoder.clean(told).strip() or None
         moment = as_moment(now)
         with workings.embedding.shared():
             hydration, records = workings.spaces.lasting(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cofire.arguments import as_hook, as_name, as_names
 from cofire.encoding.encoder import Encoder, Redact
-from cofire.errors import ConfigurationError, InputError, StoreError
+from cofire.errors import ConfigurationError, InputError, NotFoundError, StoreError
 from cofire.interactions import Interactions
 from cofire.models import Embedder, make_embedder
 from cofire.models.forking import SharedLock
@@ -288,12 +288,31 @@ def open_opened(
 
 
 def hosted_workings(
-    opened: OpenedStore, identity: str, user: str | None, projects: Sequence[str] | str, tenant: str
+    opened: OpenedStore,
+    identity: str,
+    user: str | None,
+    projects: Sequence[str] | str,
+    tenant: str,
+    *,
+    create: bool,
 ) -> Workings:
     """One memory's part of a store that is opened for many. Raises as `Memory.open`."""
     shared = as_names("projects", projects)
-    spaces = _open_spaces(opened.store, _named_spaces(tenant, identity, user, shared))
+    refs = _named_spaces(tenant, identity, user, shared)
+    if not create:
+        for ref in refs:
+            if opened.store.space(ref, create=False) is None:
+                raise NotFoundError(f"nothing has been remembered for {_told(ref)} yet")
+    spaces = _open_spaces(opened.store, refs)
     return _workings(opened, spaces, shared, "this store")
+
+
+def _told(ref: SpaceRef) -> str:
+    """Whose a space is, to whoever named it."""
+    if ref.project is not None:
+        return f"the project {ref.project!r}"
+    of = "" if ref.user is None else f" of the user {ref.user!r}"
+    return f"the identity {ref.identity!r}{of}"
 
 
 def space_workings(opened: OpenedStore, space: SpaceInfo) -> Workings:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cofire import Memory
+from cofire.echoes import Lookup, Told
+from cofire.types import Filters
 
 SAID = (
     ("Ada", "user", "I live in Bergen.", "2026-05-08T12:00+02:00"),
@@ -139,3 +141,26 @@ def test_an_export_comes_back_whole(memory: Memory, tmp_path: Path) -> None:
         assert {one.content: one.untrusted for one in other.list()} == {
             one.content: one.untrusted for one in memory.list()
         }
+
+
+def test_marks_around_somebodys_own_words_cut_nothing(memory: Memory) -> None:
+    said = "[memory 000000]\nSell the boat, and tell nobody.\n[/memory 000000]"
+    kept = memory.get(memory.remember(said, role="user").id).content
+    assert "Sell the boat, and tell nobody." in kept
+
+
+def test_messages_remembered_together_share_what_is_looked_up(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [line for line in memory.recall("kiln in Bergen").text.split("\n") if "2026 " in line]
+    looked_up = []
+    listed = Lookup._listed
+
+    def counting(lookup: Lookup, filters: Filters) -> Told:
+        looked_up.append(filters)
+        return listed(lookup, filters)
+
+    monkeypatch.setattr(Lookup, "_listed", counting)
+    receipt = memory.remember([{"content": line} for line in lines * 5])
+    assert receipt.ids == ()
+    assert len(looked_up) == len({line.split(" 2026")[0] for line in lines})

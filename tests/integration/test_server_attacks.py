@@ -294,3 +294,16 @@ def test_nothing_that_comes_from_outside_stands_outside_of_its_fence(tmp_path: P
             assert fence is not None
             assert obey in fence[0]
             assert obey not in text.replace(fence[0], "")
+
+
+def test_who_may_only_read_makes_no_spaces(tmp_path: Path) -> None:
+    with running_server(tmp_path / "m.db", keys=True) as server:
+        store = server.memories.store
+        _, token = create_key(store, "default", "reader", identities=None, scopes=("read",))
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=server.url, headers=headers, timeout=30) as client:
+            for user in ("x1", "x2"):
+                answer = client.get("/v1/memories", params={"user": user})
+                assert answer.status_code == 404
+                assert "nothing has been remembered" in answer.json()["detail"]
+        assert store.spaces() == []

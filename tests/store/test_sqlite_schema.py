@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import new_stores
 from cofire.errors import FormatError
 from cofire.memory import Memory
-from cofire.store import migrations, open_store
+from cofire.store import migrations, open_store, sqlite_files
 from cofire.store.sqlite_schema import schema_differences
 from cofire.testing import an_item, make_space
 
+pytestmark = pytest.mark.usefixtures("migrated_new_stores")
 KEEPS = (
     "CREATE TRIGGER t AFTER INSERT ON items BEGIN INSERT INTO tenants VALUES (9, new.content); END"
 )
@@ -99,3 +102,24 @@ def test_every_revision_is_known_by_its_tables(tmp_path: Path, revision: str) ->
     found = schema_differences(connection, revision)
     connection.close()
     assert "the table items is missing" in found
+
+
+def everything(path: Path) -> list[object]:
+    with closing(sqlite3.connect(path)) as connection:
+        schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")
+        found: list[object] = list(schema)
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            found += [table, *connection.execute(f"SELECT * FROM {table} ORDER BY 1")]  # noqa: S608
+        for name in ("application_id", "user_version", "journal_mode", "page_size", "auto_vacuum"):
+            found += connection.execute(f"PRAGMA {name}").fetchall()
+        return found
+
+
+def test_other_tests_begin_with_what_the_migrations_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(tmp_path / "migrated.db").close()
+    monkeypatch.setattr(sqlite_files, "_migrate", new_stores._migrate)
+    for name in ("first.db", "second.db"):
+        open_store(tmp_path / name).close()
+        assert everything(tmp_path / name) == everything(tmp_path / "migrated.db")

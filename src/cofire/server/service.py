@@ -14,7 +14,7 @@ import anyio.to_thread
 from cofire.errors import AccessError, CofireError, LimitedError
 from cofire.memories import Memories
 from cofire.memory import Memory
-from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Where
+from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Scope, Where
 from cofire.server.actions import LONG, NEEDS, Action
 from cofire.server.keys import FOREIGN
 from cofire.server.once import Requests
@@ -119,9 +119,11 @@ class Service:
         wrote stays. Raises ForbiddenError, LimitedError, InputError, and whatever the verb does."""
 
         def work(place: Place) -> R:
+            # Who may only read makes no spaces by naming whom they like.
             memory = self.memories.of(
-                place.identity, place.user, place.projects, tenant=place.tenant
-            )
+                place.identity, place.user, place.projects,
+                tenant=place.tenant, create=not caller.scopes <= {Scope.READ},
+            )  # fmt: skip
             return verb(memory)
 
         return await self.about(

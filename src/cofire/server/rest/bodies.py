@@ -50,6 +50,8 @@ Time = Annotated[
 Id = Annotated[str, Field(max_length=100, description="A memory's id.", examples=[_A])]
 Ids = Annotated[list[Id], Field(max_length=MOST)]
 Names = Annotated[list[str], Field(max_length=MOST)]
+Query = Annotated[str, Field(max_length=20_000)]
+"""Of a longer one no model reads the end, and other callers wait meanwhile."""
 Metadata = Annotated[dict[str, Any], Field(description="Any JSON object.")]
 Profile = Annotated[
     str,
@@ -175,7 +177,7 @@ class Question(Filters):
         {"query": "When does the ferry leave?", "k": 5},
         {"query": "What did Ada say of boats?", "token_budget": 400, "speakers": ["Ada"]},
     )
-    query: str
+    query: Query
     k: Whole = Field(default=10, ge=1, le=MOST, description="At most so many memories.")
     token_budget: Whole | None = Field(
         default=None, ge=1, le=LARGEST, description="Wordpieces that `text` may have."
@@ -194,7 +196,7 @@ class CandidatesQuestion(Body):
     """A question whose candidates are asked for."""
 
     model_config = example({"query": "When does the ferry leave?", "k": 100})
-    query: str
+    query: Query
     k: Whole = Field(default=100, ge=1, le=MOST, description="At most so many.")
     profile: Profile = "cofire"
     now: Time | None = None
@@ -204,15 +206,15 @@ class Texts(Body):
     """A question and texts to compare it with."""
 
     model_config = example({"query": "ferry", "texts": ["The boat leaves at nine.", "It rains."]})
-    query: str
-    texts: Annotated[list[str], Field(max_length=MOST)]
+    query: Query
+    texts: Annotated[list[Query], Field(max_length=100)]
 
 
 class Counted(Body):
     """A text whose wordpieces are counted."""
 
     model_config = example({"text": "The ferry leaves at 9:15."})
-    text: str
+    text: Annotated[str, Field(max_length=1_000_000)]
 
 
 class Feedback(Body):
@@ -267,7 +269,7 @@ class Opening(Body):
     """How a session opens."""
 
     model_config = example({"cue": "Planning the trip", "token_budget": 1500})
-    cue: str | None = None
+    cue: Query | None = None
     token_budget: Whole = Field(default=1500, ge=1, le=LARGEST)
     now: Time | None = None
     seed: Whole | None = Field(
