@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MIX = {"remember": 40, "recall": 35, "feedback": 10, "list": 8, "get": 6, "consolidate": 1}
 """Of a hundred calls."""
+LONG = frozenset({"consolidate"})
+"""What a server does only so much of at once, and otherwise refuses."""
 SAMPLES = 12
 """How often memory is looked at."""
 SETTLED = 1 / 3
@@ -73,6 +75,9 @@ class Client:
 
     async def _ask(self, name: str, method: str, path: str, body: Any = None) -> Answer | None:
         answer = await self._connection.ask(method, path, body)
+        if name in LONG and answer.status == 503:  # others are at it: some other time
+            self._seen.calls[f"{name}, refused"] += 1
+            return None
         self._seen.calls[name] += 1
         self._seen.seconds.setdefault(name, []).append(answer.seconds)
         if answer.status >= 300:

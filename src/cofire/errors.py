@@ -129,7 +129,7 @@ class LimitedError(AccessError):
     """Too many requests, of one key or altogether (`overloaded`). `retry_after`: seconds to
     wait."""
 
-    def __init__(self, message: str, *, retry_after: float, overloaded: bool = False) -> None:
+    def __init__(self, message: str, *, retry_after: float = 1.0, overloaded: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.overloaded = overloaded
