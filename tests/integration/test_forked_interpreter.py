@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from forked_interpreter import AVAILABLE, ForkedInterpreter
+from forked_interpreter import AVAILABLE, ForkedInterpreter, Process, new_python
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="processes are forked on Linux only")
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -179,6 +182,53 @@ def test_it_is_killed_in_time(
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+TALKER = """
+    import signal, sys, time
+    print(sys.orig_argv[1:3], sys.warnoptions, flush=True)
+    print("a complaint", file=sys.stderr, flush=True)
+    for line in sys.stdin:
+        print(line.strip().upper(), flush=True)
+        if line == "rest\\n":
+            print("and the rest", flush=True)
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["forked", "new"])
+def test_one_may_talk_with_it(env: Mapping[str, str], tmp_path: Path, kind: str) -> None:
+    options, code = ["-W", "error"], textwrap.dedent(TALKER)
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (tmp_path / "errors").open("wb") as errors, contextlib.ExitStack() as ends:
+        if kind == "forked":
+            interpreter = ForkedInterpreter(env, options)
+            ends.callback(interpreter.close)
+            start = partial(interpreter.start, cwd=tmp_path, env=env, stderr=errors, **streams)
+            processes: list[Process] = [start(["-c", code, seconds]) for seconds in ("0", "60")]
+        else:
+            new = partial(new_python, cwd=tmp_path, env=env, stderr=errors, **streams)
+            processes = [new([*options, "-c", code, seconds]) for seconds in ("0", "60")]
+        for process in processes:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stdout.readline() == "['-W', 'error'] ['error']\n"
+            process.stdin.write("one\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "ONE\n"
+            assert process.poll() is None
+        one, other = processes
+        assert one.stdin is not None
+        one.stdin.write("rest\n")
+        assert one.communicate(timeout=60) == ("REST\nand the rest\n", None)
+        assert (one.returncode, one.poll(), one.wait()) == (0, 0, 0)
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(0.01)
+        other.terminate()
+        assert other.wait(60) == -signal.SIGTERM
+        other.kill()  # nothing happens to who has ended
+        assert other.communicate(timeout=60) == ("", None)
+    assert (tmp_path / "errors").read_text() == "a complaint\n" * 2
 
 
 def test_what_is_read_at_the_start_needs_a_new_interpreter(

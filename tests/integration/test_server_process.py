@@ -159,8 +159,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, second: signal.Signals)
         assert server.process.poll() is None  # it waits for the request
         began = time.monotonic()
         server.process.send_signal(second)
-        assert server.process.wait(10) == 128 + second
-        assert time.monotonic() - began < 2
+        assert server.process.wait(20) == 128 + second
+        assert time.monotonic() - began < 10  # that request is waited for 30 s
 
 
 def test_a_request_that_does_not_end_is_not_waited_for_for_ever(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_request_that_does_not_end_is_not_waited_for_for_ever(tmp_path: Path) 
     with served(tmp_path / "memory.db", settings=settings) as server, half_a_request(server):
         began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 20
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="counts by processes of Linux and macOS")

@@ -42,6 +42,7 @@ from cofire.dynamics.arrays import F64
 from cofire.encoding.analysis import analyse
 from cofire.encoding.terms import term_hash
 from cofire.encoding.text import fold
+from cofire.graph.active import ActiveGraph
 from cofire.graph.vectors import unpacked
 from cofire.store.planning import Plan
 from cofire.store.records import KIND_CODES
@@ -62,12 +63,16 @@ class Picture:
     """The concepts of a space as they are stored, and what turns make of them."""
 
     night: Night
+    _graph: ActiveGraph = field(init=False)
+    """As it is in the beginning: to ask for it name by name would be a round trip for each."""
+    _mentions: dict[str, list[int]] = field(default_factory=dict)
+    """See `_earlier`, of names whose turns were read for something else."""
     _by_name: dict[str, Concept] = field(default_factory=dict)
     _related: list[tuple[Concept, Concept]] = field(default_factory=list)
     _absorbed: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        graph = self.night.graph()
+        graph = self._graph = self.night.graph()
         mask = graph.column("kind") == _CONCEPT
         if graph.live is not None:
             mask &= graph.live
@@ -139,24 +144,25 @@ class Picture:
         small more often."""
         if is_distinct(name) or is_acronym(name):
             return False
-        said = [
-            spelling
-            for turn in self._saying(name)
-            for spelling in spelled(turn.content, name.lower())
-        ]
+        turns = self._saying(name)
+        said = [spelling for turn in turns for spelling in spelled(turn.content, name.lower())]
         small = sum(spelling.islower() for spelling in said)
-        return 2 * small > len(said)
+        if 2 * small > len(said):
+            return True
+        self._mentions[name] = _mentioning(turns, name)
+        return False
 
     def _earlier(self, name: str) -> list[int]:
         """The latest turns of the space that mention a name beyond doubt."""
-        return [turn.number for turn in self._saying(name) if stands_in(turn.content, name)]
+        known = self._mentions.get(name)
+        return _mentioning(self._saying(name), name) if known is None else known
 
     def _saying(self, name: str) -> list[Turn]:
         """The latest turns of the space that have the words of a name, inflected or not."""
         terms = sorted({term_hash(term) for term in analyse(name).terms})
         if not terms:
             return []
-        graph = self.night.graph()
+        graph = self._graph
         found = [one.rows for one in graph.terms_rows(np.array(terms, np.uint64))]
         rows = reduce(np.intersect1d, found)
         said = (graph.column("kind")[rows] == _EPISODE) & ~graph.derived[rows]
@@ -288,6 +294,10 @@ class Picture:
             if id(source) in references and id(target) in references
         )
         return replace(changes.plan(), derived=items, joins=tuple(joins))
+
+
+def _mentioning(turns: Iterable[Turn], name: str) -> list[int]:
+    return [turn.number for turn in turns if stands_in(turn.content, name)]
 
 
 def _vectors(night: Night, names: Sequence[str]) -> Mapping[str, F64]:
