@@ -204,10 +204,10 @@ def test_one_may_talk_with_it(env: Mapping[str, str], tmp_path: Path, kind: str)
         if kind == "forked":
             interpreter = ForkedInterpreter(env, options)
             ends.callback(interpreter.close)
-            start = partial(interpreter.start, cwd=tmp_path, env=env, stderr=errors, **streams)
+            start: Any = partial(interpreter.start, cwd=tmp_path, env=env, stderr=errors, **streams)
             processes: list[Process] = [start(["-c", code, seconds]) for seconds in ("0", "60")]
         else:
-            new = partial(new_python, cwd=tmp_path, env=env, stderr=errors, **streams)
+            new: Any = partial(new_python, cwd=tmp_path, env=env, stderr=errors, **streams)
             processes = [new([*options, "-c", code, seconds]) for seconds in ("0", "60")]
         for process in processes:
             assert process.stdin is not None

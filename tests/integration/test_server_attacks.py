@@ -133,7 +133,7 @@ def test_lines_with_a_date_are_not_compared_with_every_memory() -> None:
     lines[500] = "8 May 2026: Ada rows 42 boats."
     started = time.perf_counter()
     own = echoes.without_echoes("\n".join(lines), lambda _: told)
-    assert time.perf_counter() - started < 3  # it was a minute, at each message
+    assert time.perf_counter() - started < 15  # it was a minute, at each message
     assert own.split("\n") == lines[:500] + lines[501:]
 
 
