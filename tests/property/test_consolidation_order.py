@@ -129,7 +129,7 @@ def fresh(path: Path, told: Sequence[Told]) -> list[tuple[object, ...]]:
         return world.known()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(acts=acts)
 def test_any_order_ends_in_the_same_knowledge(acts: list[Act]) -> None:
     check(acts)

@@ -196,7 +196,7 @@ class World:
         assert len({event.seq for event in events}) == len(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     steps=sequences,
     rule=rules,
