@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from cofire.errors import AccessError, CofireError, LimitedError
+from cofire.graph.freed_memory import give_back_freed_memory
 from cofire.memories import Memories
 from cofire.memory import Memory
 from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Scope, Where
@@ -158,6 +159,9 @@ class Service:
             except Exception as error:
                 self._tell(asked(), _failed(error, started), None)
                 raise
+            finally:
+                if action in LONG:  # what it needed once is of no use to those that follow
+                    give_back_freed_memory()
             answered = Answered(
                 outcome="ok",
                 code=None,
