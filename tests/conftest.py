@@ -1,5 +1,4 @@
-"""What every test gets or may ask for; see `guards`, `new_stores` and
-`postgres_fixtures`.
+"""What every test gets or may ask for; see `guards` and `postgres_fixtures`.
 
 mypy leaves this file out: it takes one `conftest` only.
 """
@@ -10,18 +9,15 @@ import pytest
 
 from forked_interpreter import close_shared
 from guards import no_network, no_settings
-from new_stores import migrated_new_stores, quick_new_stores
 from postgres_fixtures import own_server, postgres_database, postgres_server, postgres_store
 
 __all__ = [
-    "migrated_new_stores",
     "no_network",
     "no_settings",
     "own_server",
     "postgres_database",
     "postgres_server",
     "postgres_store",
-    "quick_new_stores",
     "shared_interpreters",
 ]
 

@@ -35,8 +35,6 @@ from cofire.store.session import Scope, Session
 from cofire.store.sqlite import SQLiteBackend
 from cofire.testing import a_vector, an_item, fill, make_space
 
-pytestmark = pytest.mark.usefixtures("migrated_new_stores")
-
 
 def test_a_new_store_is_private_and_in_wal(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "er" / "m.db"

@@ -23,7 +23,6 @@ from cofire.store import migrations, open_store
 from cofire.store.sqlite_schema import schema_differences
 from cofire.types import SpaceRef
 
-pytestmark = pytest.mark.usefixtures("migrated_new_stores")
 DATA = Path(__file__).parent / "data"
 FORMER = migrations.REVISIONS[:-1]
 REMADE = {"alembic_version", "tenants", "models", "counters", "checkpoints"}

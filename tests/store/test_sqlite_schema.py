@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-import new_stores
 from cofire.errors import FormatError
 from cofire.memory import Memory
 from cofire.store import migrations, open_store, sqlite_files
+from cofire.store.sqlite import SQLiteBackend
 from cofire.store.sqlite_schema import schema_differences
 from cofire.testing import an_item, make_space
 
-pytestmark = pytest.mark.usefixtures("migrated_new_stores")
 KEEPS = (
     "CREATE TRIGGER t AFTER INSERT ON items BEGIN INSERT INTO tenants VALUES (9, new.content); END"
 )
@@ -115,11 +116,15 @@ def everything(path: Path) -> list[object]:
         return found
 
 
-def test_other_tests_begin_with_what_the_migrations_make(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_store(tmp_path / "migrated.db").close()
-    monkeypatch.setattr(sqlite_files, "_migrate", new_stores._migrate)
-    for name in ("first.db", "second.db"):
-        open_store(tmp_path / name).close()
-        assert everything(tmp_path / name) == everything(tmp_path / "migrated.db")
+def test_new_stores_are_what_the_migrations_make(tmp_path: Path) -> None:
+    with closing(SQLiteBackend(tmp_path / "migrated.db", busy_timeout=0.0)) as backend:
+        backend.prepare()
+    sqlite_files.migrate_anew(tmp_path / "migrated.db")
+    open_store(tmp_path / "new.db").close()
+    assert everything(tmp_path / "new.db") == everything(tmp_path / "migrated.db")
+
+
+def test_what_new_stores_are_made_of_is_fresh() -> None:
+    script = Path(__file__).resolve().parents[2] / "scripts" / "make_new_store.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], check=False)
+    assert done.returncode == 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from cofire.errors import FormatError, NotFoundError, SchemaVersionError, StoreUnavailableError
-from cofire.store.migrations import HEAD, REVISIONS
+from cofire.store.migrations import HEAD, NEW_STORE, REVISIONS
 from cofire.store.schema import SPACE_TABLES
 from cofire.store.sqlite import SQLiteBackend
 from cofire.store.sqlite_copies import copy_before
@@ -148,9 +149,11 @@ def schema_revision(connection: sqlite3.Connection, path: Path) -> str | None:
 
 
 def _migrate(backend: SQLiteBackend, *, keep_copy: bool = True) -> None:
-    """Upgrades the schema in one transaction; an older store is first copied beside itself."""
-    from cofire.store import migrations
-
+    """Upgrades the schema in one transaction; an older store is first copied beside itself. A new
+    one gets what the migrations would make, without them: that takes 17 ms in place of 80, and
+    Alembic is not loaded."""
+    if _made_new(backend):
+        return
     with _transaction(backend) as connection:
         # Another process may have done it while this one waited for the lock.
         raw: Any = connection.connection.driver_connection
@@ -159,9 +162,51 @@ def _migrate(backend: SQLiteBackend, *, keep_copy: bool = True) -> None:
             return
         if revision is not None and keep_copy:
             backend.backup(copy_before(backend.path, revision), None)
-        migrations.upgrade(connection)
-        _fix_statistics(raw)
-        raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        _run_migrations(connection)
+
+
+def _made_new(backend: SQLiteBackend) -> bool:
+    """Makes the tables of an empty file; whether it was one."""
+    with closing(backend.connect()) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            new = schema_revision(connection, backend.path) is None
+            if new:
+                _make_new(connection)
+            connection.execute("COMMIT")
+        except sqlite3.Error as exc:
+            raise backend.translate(exc) from exc
+    return new
+
+
+def migrate_anew(path: Path) -> None:
+    """Makes an empty store by the migrations alone: what `migrations.NEW_STORE` is made of."""
+    with (
+        closing(SQLiteBackend(path, busy_timeout=0.0)) as backend,
+        _transaction(backend) as connection,
+    ):
+        _run_migrations(connection)
+
+
+def _run_migrations(connection: Connection) -> None:
+    from cofire.store import migrations
+
+    migrations.upgrade(connection)
+    raw: Any = connection.connection.driver_connection
+    _fix_statistics(raw)
+    raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _make_new(connection: sqlite3.Connection) -> None:
+    new = json.loads(NEW_STORE.read_text(encoding="utf-8"))
+    for statement in new["schema"]:
+        connection.execute(statement)
+    connection.execute("ANALYZE")  # makes the table of statistics
+    connection.execute("DELETE FROM sqlite_stat1")
+    for table, rows in new["rows"].items():
+        places = ", ".join("?" * len(rows[0]))
+        connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 _ROWS_PER_VALUE = {

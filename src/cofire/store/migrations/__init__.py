@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 REVISIONS: tuple[str, ...] = ("0001", "0002", "0003", "0004", "0005")
 """Every revision, oldest first. Listed so that opening a current store need not load Alembic."""
 HEAD = REVISIONS[-1]
+NEW_STORE = Path(__file__).with_name("new_store.json")
+"""What they make of an empty SQLite file; made by scripts/make_new_store.py."""
 
 
 def configuration() -> Config:
