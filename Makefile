@@ -20,10 +20,11 @@ types: .venv/.dev
 imports: .venv/.dev
 	$(BIN)/lint-imports
 
-# Compiled once: hundreds of tests start a process, and each would compile all it imports again.
+# Compiled once: hundreds of tests start a process, and each would compile all it imports again. One
+# worker more than there are cores, because some files mostly wait (for kills, for what is slow).
 tests: .venv/.dev
 	$(BIN)/python -m compileall -q src tests
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))') --dist loadfile --no-loadscope-reorder
 
 # The wheel must be complete: it is installed into an empty environment and used from there. So must
 # be what the container is made by: its steps are run in an empty folder, and its server is asked.

@@ -201,7 +201,8 @@ def test_threads_of_one_worker_share_too(file: str) -> None:
     assert {run.outcome for run in runs} == {"done"}
     assert meter.runs == list(runs)
     assert Counter(meter.begun) == Counter(refs)
-    assert meter.queues[0].due == 8
+    first = meter.queues[0]  # a thread may have begun before it was asked
+    assert first.due + first.running == 8
     assert all(run.lag >= 0 and run.seconds > 0 and run.counts for run in runs)
 
 

@@ -113,7 +113,7 @@ def test_claims_are_read_as_they_are_named(tmp_path: Path) -> None:
     [
         ({"exp": time.time() - 31}, "has expired"),
         ({"exp": None}, "must have the claims"),
-        ({"nbf": time.time() + 600}, "not good yet"),
+        ({"nbf": time.time() + 86_400}, "not good yet"),
         ({"aud": "another"}, "another audience"),
         ({"aud": None}, "must have the claims"),
         ({"iss": "https://elsewhere.example"}, "another issuer"),
