@@ -46,6 +46,7 @@ class Pipe:
                 },
             )  # fmt: skip
         self._deaf = False
+        self.closed = threading.Event()
         self.lines: queue.Queue[bytes] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -113,7 +114,7 @@ class Pipe:
         return self.errors.read_text(encoding="utf-8")
 
     def deaf(self) -> None:
-        """Read nothing more, from the next line on, and close that end."""
+        """Read nothing more, from the next line on, and close that end (`closed`)."""
         self._deaf = True
 
     def _read(self) -> None:
@@ -122,4 +123,5 @@ class Pipe:
             self.lines.put(line)
             if self._deaf:
                 self.process.stdout.close()
+                self.closed.set()
                 return

@@ -258,5 +258,6 @@ def test_a_client_that_stops_reading_ends_it(tmp_path: Path) -> None:
         pipe.deaf()
         pipe.ask(1, "ping")
         pipe.answer()
+        assert pipe.closed.wait(20)
         pipe.ask(2, "ping")
         assert pipe.process.wait(20) == 0
