@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cofire.cli.commands import command
+from cofire.cli.opening import require_server_extra
 from cofire.cli.options import Common
-from cofire.errors import InputError, MissingExtraError
+from cofire.errors import InputError
 
 if TYPE_CHECKING:
     from cofire.server.access import Caller
@@ -71,7 +72,7 @@ def mcp(
     from cofire.server.mcp.wire import claim
 
     wire = claim()  # before anything is imported that might print
-    _require_sdk()
+    require_server_extra()
     from cofire.server.mcp.local import LocalPlan, serve_local
 
     return serve_local(
@@ -92,7 +93,7 @@ def mcp(
 def _over_http(
     common: Common, *, host: str | None, port: int | None, auth: str | None, compat: bool
 ) -> int:
-    _require_sdk()
+    require_server_extra()
     from cofire.server.serving import Plan, serve
     from cofire.settings import load_settings
 
@@ -119,14 +120,3 @@ def _caller(common: Common) -> Caller:
         users=None if common.user is None else (common.user,),
         projects=common.projects or None,
     )
-
-
-def _require_sdk() -> None:
-    try:
-        import fastapi as _fastapi  # noqa: F401
-        import mcp as _mcp  # noqa: F401
-        import uvicorn as _uvicorn  # noqa: F401
-    except ImportError as exc:
-        raise MissingExtraError(
-            'the server needs more packages: pip install "cofire[server]"'
-        ) from exc

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cofire.errors import EmbeddingMismatchError, NotFoundError
+from cofire.errors import EmbeddingMismatchError, MissingExtraError, NotFoundError
 
 if TYPE_CHECKING:
     from cofire.cli.options import Common
@@ -57,3 +57,16 @@ def log_to_standard_error(level: str) -> None:
 
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(message)s")
     logging.getLogger("cofire").setLevel(level.upper())
+
+
+def require_server_extra() -> None:
+    """Raises MissingExtraError where what `serve` and `mcp` need is not installed."""
+    import importlib
+
+    try:
+        for name in ("fastapi", "mcp", "uvicorn"):
+            importlib.import_module(name)
+    except ImportError as exc:
+        raise MissingExtraError(
+            'the server needs more packages: pip install "cofire[server]"'
+        ) from exc

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from cofire.cli.commands import command
+from cofire.cli.opening import require_server_extra
 from cofire.cli.options import Common
-from cofire.errors import MissingExtraError
 
 
 def register(app: typer.Typer) -> None:
@@ -49,13 +49,7 @@ def serve(
     only, and --tenant, --identity, --user and --project say whose memories they are. Ctrl-C ends
     it when what was begun is finished.
     """
-    try:
-        import fastapi as _fastapi  # noqa: F401
-        import uvicorn as _uvicorn  # noqa: F401
-    except ImportError as exc:
-        raise MissingExtraError(
-            'the server needs more packages: pip install "cofire[server]"'
-        ) from exc
+    require_server_extra()
     from cofire.server.access import local_caller
     from cofire.server.serving import Plan
     from cofire.server.serving import serve as run
