@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-Answer = tuple[int, dict[str, str], bytes]
+Answer = tuple[int, dict[str, str], bytes | Iterable[bytes]]
+"""Status, headers and body; a body in parts is sent part by part, and its connection breaks where
+the parts raise OSError."""
 Script = Callable[[dict[str, Any]], Answer]
 
 
@@ -21,6 +23,7 @@ class Endpoint:
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.scripts: list[Script] = [vectors]
+        self.left = threading.Event()  # a client went before it had all parts
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -32,15 +35,31 @@ class Endpoint:
                 if len(endpoint.scripts) > 1:
                     endpoint.scripts.pop(0)
                 status, headers, content = script(body)
+                self.protocol_version = f"HTTP/1.{int(not isinstance(content, bytes))}"
                 try:
                     self.send_response(status)
                     for name, value in {"Content-Type": "application/json", **headers}.items():
                         self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(content)))
-                    self.end_headers()
-                    self.wfile.write(content)
+                    if isinstance(content, bytes):
+                        self.send_header("Content-Length", str(len(content)))
+                        self.end_headers()
+                        self.wfile.write(content)
+                    else:
+                        self.send_parts(content)
                 except OSError:
                     self.close_connection = True
+
+            def send_parts(self, parts: Iterable[bytes]) -> None:
+                self.send_header("Transfer-Encoding", "chunked")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                for part in parts:
+                    try:
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    except OSError:
+                        endpoint.left.set()
+                        raise
+                self.wfile.write(b"0\r\n\r\n")
 
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing."""
@@ -95,6 +114,34 @@ def completes(
     message = {"role": "assistant", "content": text, "refusal": refusal}
     answer = {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
     return says(json.dumps({**answer, "usage": usage}).encode())
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+def event(value: object) -> bytes:
+    """One event of a stream, whatever it tells."""
+    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
+
+
+def delta(finish: str | None = None, **told: object) -> bytes:
+    """An event that brings part of an answer (`content`, `refusal`, `role`), or its end."""
+    return event({"choices": [{"index": 0, "delta": told, "finish_reason": finish}]})
+
+
+def usage(prompt: int, completion: int) -> bytes:
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion}
+    return event({"choices": [], "usage": counts})
+
+
+def streams(*parts: bytes, then: Callable[[], Iterable[bytes]] = tuple) -> Script:
+    """An endpoint that streams `parts`, each by itself, then those of `then`."""
+
+    def told() -> Iterator[bytes]:
+        yield from parts
+        yield from then()
+
+    return lambda body: (200, {"Content-Type": "text/event-stream"}, told())
 
 
 def chats_without(refused: Mapping[str, str], then: Script) -> Script:

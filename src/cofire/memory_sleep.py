@@ -45,11 +45,11 @@ class SleepVerbs:
         A step that fails (`SleepReport.failed`) keeps no other from running and goes on next time.
         A space that another worker is consolidating is left to it (`SleepReport.claimed_by`).
 
-        `generator` is a language model ("openai:MODEL", "none", or an object of your own; default:
-        what the settings say, which is none): with one, facts, traits, persona, procedures and
-        concepts are distilled from turns; without, by rules alone. It is asked no more
-        than `most_calls` times, for no more than `most_tokens` or `most_cost` (by the prices in the
-        settings).
+        `generator` is a language model ("openai:MODEL", "local", "local:FILE", "none", or
+        an object of your own; default: what the settings say, which is none): with one, facts,
+        traits, persona, procedures and concepts are distilled from turns; without, by rules alone.
+        It is asked no more than `most_calls` times, for no more than `most_tokens` or `most_cost`
+        (by the prices in the settings).
 
         Raises InputError for an unknown step, ConfigurationError, StoreError.
         """

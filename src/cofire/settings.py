@@ -29,8 +29,8 @@ from cofire.errors import ConfigurationError
 
 OPENAI_URL = "https://api.openai.com/v1"
 _CHOICE = re.compile(r"minilm|hashing:[1-9]\d{0,4}|openai:\S.*")
-_GENERATOR = re.compile(r"none|openai:\S.*")
-_GENERATORS = "'none' or 'openai:MODEL'"
+_GENERATOR = re.compile(r"none|openai:\S.*|local(?::\S.*)?")
+_GENERATORS = "'none', 'openai:MODEL', 'local' or 'local:PATH' of a GGUF file"
 _SIGNATURES = "some of RS256, ES256, EdDSA and HS256, with commas"
 _EMBEDDERS = "'minilm', 'hashing:DIMENSION' (1 to 99999) or 'openai:MODEL'"
 
@@ -78,13 +78,50 @@ class Settings(BaseSettings):
         default_factory=lambda: min(2, os.cpu_count() or 1),
         ge=1,
         le=64,
-        description="Threads of the local embedding model.",
+        description="Threads of models that run on this machine.",
     )
     embedding_cache_mb: int = Field(
         default=64, ge=0, le=65_536, description="Megabytes of cached vectors; 0: no cache."
     )
     generator: str = Field(
         default="none", description=f"Language model for consolidation: {_GENERATORS}."
+    )
+    answer_model: str = Field(
+        default="",
+        description=f"Language model that answers: {_GENERATORS}; empty: that of `generator`.",
+    )
+    answer_tokens: int = Field(
+        default=1_000,
+        ge=1,
+        le=1_000_000,
+        description="Wordpieces of memories at most that an answer is made from.",
+    )
+    answer_temperature: float = Field(
+        default=0.0,
+        ge=0,
+        le=2,
+        allow_inf_nan=False,
+        description="Temperature of answers; 0: the likeliest words.",
+    )
+    answer_max_tokens: int = Field(
+        default=512, ge=1, le=1_000_000, description="Tokens of an answer at most."
+    )
+    answer_prompts: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folder whose files replace the prompts of the same name.",
+    )
+    answer_learn: bool = Field(
+        default=True, description="Whether memories that an answer cites gain by it."
+    )
+    local_model: str | None = Field(
+        default=None, min_length=1, description="GGUF file that the model 'local' is."
+    )
+    local_context: int = Field(
+        default=4_096,
+        ge=256,
+        le=1_048_576,
+        description="Tokens of prompt and answer together that a local model has room for.",
     )
     generator_base_url: str = Field(
         default=OPENAI_URL, description="Address of its OpenAI-compatible endpoint, up to /v1."
@@ -220,6 +257,19 @@ class Settings(BaseSettings):
     server_threads: int = Field(
         default=4, ge=1, le=64, description="Verbs at work at once in one process."
     )
+    server_answers: int = Field(
+        default=8,
+        ge=1,
+        le=1_000,
+        description="Answers that wait for the language model at once in one process.",
+    )
+    server_answer_seconds: float = Field(
+        default=120.0,
+        gt=0,
+        le=3_600,
+        allow_inf_nan=False,
+        description="Seconds that the language model may take over one answer.",
+    )
     server_body_mb: float = Field(
         default=10.0,
         gt=0,
@@ -319,6 +369,11 @@ class Settings(BaseSettings):
             raise PydanticCustomError("generator", f"must be {_GENERATORS}")
         return value
 
+    @field_validator("answer_model")
+    @classmethod
+    def _known_answerer(cls, value: str) -> str:
+        return cls._known_generator(value) if value else value
+
     @field_validator("embedding_base_url", "generator_base_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
@@ -363,7 +418,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _openai_needs_key(self) -> Settings:
-        for name, prefix in (("embedder", "embedding"), ("generator", "generator")):
+        for name, prefix in (
+            ("embedder", "embedding"),
+            ("generator", "generator"),
+            ("answer_model", "generator"),
+        ):
             remote = getattr(self, name).startswith("openai:")
             address = getattr(self, f"{prefix}_base_url")
             if remote and address == OPENAI_URL and getattr(self, f"{prefix}_api_key") is None:

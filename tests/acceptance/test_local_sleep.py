@@ -99,10 +99,7 @@ def holds(one: SemanticRecord) -> bool:
 
 
 def test_a_night_with_a_real_model(local_model: str, tmp_path: Path) -> None:
-    settings = load_settings(
-        generator="openai:smollm2-135m", generator_base_url=local_model, generator_timeout=120
-    )
-    model = make_generator(settings)
+    model = make_generator(load_settings(generator=local_model, threads=1, generator_timeout=300))
     assert model is not None
     helped = Helped(model)
     with Memory.open(tmp_path / "m.db", embedder="hashing:64") as memory:

@@ -64,9 +64,7 @@ def test_a_fence_cannot_be_broken(contents: list[tuple[str, str]], most: int) ->
         shown = read["text"].replace("\ufffd", "").replace("?", "")
         assert shown in kept.replace("\ufffd", "")
         assert not any(token in line for token in ("<|", "</s>", "[INST]"))
-    request = load("distil").about(
-        mark=mark, turns=text, max_tokens=9, temperature=0.0, timeout=None
-    )
+    request = load("distil").about({"mark": mark, "turns": text}, max_tokens=9, temperature=0.0)
     assert request.user.count(text) == 1
 
 

@@ -36,14 +36,34 @@ def test_settings_choose_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     other = make_generator(settings, "openai:chat-y")
     assert other is not None
     assert other.name == "openai:chat-y"
-    with pytest.raises(ConfigurationError, match="'none' or 'openai:MODEL'"):
+    with pytest.raises(ConfigurationError, match="'none', 'openai:MODEL', 'local' or"):
         make_generator(settings, "chat-y")
+
+
+def test_another_model_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings()
+    assert (settings.answer_model, settings.answer_tokens, settings.answer_learn) == (
+        "", 1_000, True,
+    )  # fmt: skip
+    monkeypatch.setenv("COFIRE_ANSWER_MODEL", "openai:chat-x")
+    with pytest.raises(ConfigurationError, match=r"COFIRE_ANSWER_MODEL .*COFIRE_GENERATOR_API_KEY"):
+        load_settings()
+    monkeypatch.setenv("COFIRE_GENERATOR_API_KEY", "sk-secret-value")
+    assert load_settings().answer_model == "openai:chat-x"
+    assert load_settings(answer_model="local").answer_model == "local"
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "allowed"),
     [
-        ("COFIRE_GENERATOR", "gpt", "'none' or 'openai:MODEL'"),
+        ("COFIRE_GENERATOR", "gpt", "'none', 'openai:MODEL', 'local' or"),
+        ("COFIRE_GENERATOR", "local:", "'none', 'openai:MODEL', 'local' or"),
+        ("COFIRE_GENERATOR", "locally", "'none', 'openai:MODEL', 'local' or"),
+        ("COFIRE_ANSWER_MODEL", "gpt", "'local:PATH' of a GGUF file"),
+        ("COFIRE_ANSWER_TOKENS", "0", "greater than or equal to 1"),
+        ("COFIRE_ANSWER_TEMPERATURE", "2.1", "less than or equal to 2"),
+        ("COFIRE_ANSWER_MAX_TOKENS", "0", "greater than or equal to 1"),
+        ("COFIRE_LOCAL_CONTEXT", "100", "greater than or equal to 256"),
         ("COFIRE_GENERATOR_BASE_URL", "ftp://x", "http:// or https://"),
         ("COFIRE_GENERATOR_TIMEOUT", "0", "greater than 0"),
         ("COFIRE_GENERATOR_RETRIES", "-1", "greater than or equal to 0"),

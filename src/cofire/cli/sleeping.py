@@ -55,7 +55,7 @@ def consolidate(
     ] = None,
     generator: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Language model: openai:MODEL, or none."),
+        typer.Option(metavar="MODEL", help="Language model: openai:MODEL, local:FILE, none."),
     ] = None,
     most_calls: Annotated[
         int | None, typer.Option(metavar="N", help="Calls of it at most.")

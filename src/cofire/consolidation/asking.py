@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from cofire.consolidation.budgets import Budget, Spent
 from cofire.consolidation.drafts import ConceptDraft, Draft, RelationDraft, Turn
 from cofire.consolidation.fencing import estimated_tokens, fenced
-from cofire.consolidation.prompts import Prompt
 from cofire.consolidation.replies import PARSERS, Parsed
 from cofire.errors import GenerationError, PromptTooLongError
 from cofire.models.generator import Generated, Generator
+from cofire.models.prompt_files import Prompt
 
 NONSENSE = 2
 """How often the same turns are asked about again after an answer that cannot be used."""
@@ -180,8 +180,7 @@ class _Asking:
         """The model's answer, paid for."""
         mark, text = fenced(part.turns, self._room.turn)
         request = self._prompt.about(
-            mark=mark,
-            turns=text,
+            {"mark": mark, "turns": text},
             max_tokens=part.answer or self._room.answer,
             temperature=part.nonsense * WARMER,
             timeout=self._room.timeout,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ _TOKENS_PER_ASCII = 0.32
 
 
 class Fenced(NamedTuple):
-    """Turns as they stand in a prompt: `mark` begins the first and the last line of `text`."""
+    """Data as they stand in a prompt: `mark` begins the first and the last line of `text`."""
 
     mark: str
     text: str
@@ -46,14 +46,19 @@ def estimated_tokens(text: str) -> int:
 def fenced(turns: Sequence[Turn], most_tokens: int) -> Fenced:
     """The turns, one JSON line each, with at most about `most_tokens` tokens of text in each: what
     is longer is cut between sentences, and the line says how many are left out."""
-    block = "\n".join(_line(turn, most_tokens) for turn in turns)
-    mark = _mark(block)
+    return fenced_lines([_line(turn, most_tokens) for turn in turns], "TURNS")
+
+
+def fenced_lines(lines: Sequence[str], word: str) -> Fenced:
+    """Lines of `json_line` between two that begin with the word and digits."""
+    block = "\n".join(lines)
+    mark = _mark(block, word)
     return Fenced(mark, f"{mark} begin\n{block}\n{mark} end")
 
 
-def _mark(block: str) -> str:
+def _mark(block: str, word: str) -> str:
     digest = hashlib.sha256(block.encode()).hexdigest()
-    while (mark := f"TURNS-{digest[:12]}") in block:
+    while (mark := f"{word}-{digest[:12]}") in block:
         digest = hashlib.sha256(digest.encode()).hexdigest()
     return mark
 
@@ -74,6 +79,11 @@ def _line(turn: Turn, most_tokens: int) -> str:
     values["text"] = text
     if left_out:
         values["sentences_left_out"] = left_out
+    return json_line(values)
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """JSON on one line, without a line break or a control token that a server would obey."""
     plain = _LONE_SURROGATE.sub("\ufffd", json.dumps(values, ensure_ascii=False))
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", plain)
 

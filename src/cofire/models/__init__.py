@@ -41,17 +41,30 @@ def make_embedder(settings: Settings, stored: tuple[str, int] | None = None) -> 
 
 
 def make_generator(settings: Settings, spec: str | None = None) -> Generator | None:
-    """The language model that the settings choose, or that `spec` ("none", "openai:MODEL") names in
-    their place; None where there is to be none. Nothing is asked yet.
+    """The language model that the settings choose, or that `spec` ("none", "openai:MODEL", "local",
+    "local:PATH") names in their place; None where there is to be none. Nothing is asked or started
+    yet.
 
-    Raises ConfigurationError where `spec` cannot be used with the settings.
+    Raises ConfigurationError where it cannot be used with the settings, or is not there.
     """
+    if spec == "none":  # without reading all settings anew
+        return None
     from cofire.settings import with_generator
 
     settings = settings if spec is None else with_generator(settings, spec)
     choice, _, model = settings.generator.partition(":")
-    if choice != "openai":
+    if choice == "none":
         return None
+    if choice == "local":
+        from cofire.models.local_generator import LocalGenerator, local_weights
+
+        return LocalGenerator(
+            local_weights(model or settings.local_model),
+            context=settings.local_context,
+            threads=settings.threads,
+            timeout=settings.generator_timeout,
+            max_tokens=settings.generator_max_tokens,
+        )
     from cofire.models.openai_generator import OpenAIGenerator
 
     key = settings.generator_api_key

@@ -20,6 +20,7 @@ class Generation:
     `schema` is a JSON Schema that the answer is to fit, named `schema_name`; None: free text. No
     model is trusted to keep to it. `max_tokens` bounds the answer (tokens, at least 1),
     `temperature` is in [0, 2] and `timeout` in seconds per attempt (None: the generator's own).
+    `seed` asks for the same answer every time; endpoints keep to it as well as they can, or not.
     """
 
     system: str
@@ -29,6 +30,7 @@ class Generation:
     max_tokens: int = 1024
     temperature: float = 0.0
     timeout: float | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,10 @@ class Generated:
 
 
 class Generator(Protocol):
-    """Writes text. Implementations may be called from several threads at once."""
+    """Writes text. Implementations may be called from several threads at once.
+
+    One that can tell what it writes piece by piece has `stream`, too: `cofire.models.streaming`.
+    """
 
     @property
     def name(self) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import email.utils
 import re
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -87,6 +88,7 @@ class Attempts:
 class Endpoint:
     """The server at `base_url`. `key_setting` is the variable that holds its key and `where` says
     what is asked of it, for messages. `timeout` is in seconds, per attempt and without an answer.
+    `proxies`: whether it is asked through those that the environment names.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Endpoint:
         key_setting: str,
         timeout: float,
         attempts: Attempts,
+        proxies: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.where = f"{where} at {base_url}"
@@ -106,6 +109,7 @@ class Endpoint:
         self._key_setting = key_setting
         self._timeout = timeout
         self._attempts = attempts
+        self._proxies = proxies
         self._sleep = sleep
         self._client: OpenAI | None = None
         self._lock = threading.Lock()
@@ -191,8 +195,24 @@ class Endpoint:
                     base_url=self._base_url,
                     timeout=self._timeout,
                     max_retries=0,
+                    http_client=None
+                    if self._proxies
+                    else openai.DefaultHttpxClient(trust_env=False),
                 )
             return self._client
+
+
+def received(chunks: Iterable[bytes], timeout: float) -> Iterator[bytes]:
+    """`chunks` of a body as they come. Raises UnusableBodyError where the connection breaks, or
+    brings nothing for `timeout` seconds (which the request has set)."""
+    # `openai` lets these through, and came with either of two clients over the years.
+    clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    try:
+        yield from chunks
+    except tuple(client.TimeoutException for client in clients) as exc:
+        raise UnusableBodyError(f"tells nothing for {timeout:g} s") from exc
+    except tuple(client.HTTPError for client in clients) as exc:
+        raise UnusableBodyError("breaks the connection") from exc
 
 
 def _passing(status: int) -> bool:

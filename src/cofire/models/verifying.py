@@ -8,7 +8,8 @@ text, or an exception that is not Cofire's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from cofire.errors import CofireError, EmbeddingError, GenerationError, InputError
 from cofire.models.embedder import SMALLEST_NORM, Embedded, Embedder, Vector, normalised
 from cofire.models.generator import FINISHES, Generated, Generation, Generator
+from cofire.models.streaming import streamed
 
 R = TypeVar("R")
 
@@ -111,8 +113,31 @@ class VerifiedGenerator:
         return self._inner.name
 
     def generate(self, request: Generation, /) -> Generated:
+        return self._verified(self._asked(lambda: self._inner.generate(request)), "generate")
+
+    def stream(self, request: Generation, /) -> Iterator[str | Generated]:
+        """What the inner generator streams, or its whole answer as one piece."""
+        parts = self._asked(lambda: streamed(self._inner, request))
+        told: list[str] = []
+        with closing(parts):
+            while isinstance(part := self._asked(lambda: next(parts, None)), str):
+                if part:
+                    told.append(part)
+                    yield part
+        whole = self._verified(part, "stream")
+        text = "".join(told)
+        if whole.text and not told:
+            yield whole.text
+        elif whole.text != text:
+            raise GenerationError(
+                f"the language model {self.name} streamed {len(text)} characters and says that its "
+                f"answer is {len(whole.text)} others; the pieces must be the answer"
+            )
+        yield whole
+
+    def _asked(self, call: Callable[[], R]) -> R:
         try:
-            answer = self._inner.generate(request)
+            return call()
         except CofireError:
             raise
         except Exception as exc:  # foreign code: anything may come out of it, prompts included,
@@ -121,18 +146,20 @@ class VerifiedGenerator:
                 f"the language model {self.name} failed ({type(exc).__name__}); its own error is "
                 "this one's cause"
             ) from exc
-        given: object = answer
+
+    def _verified(self, given: object, method: str) -> Generated:
         if not isinstance(given, Generated) or not isinstance(given.text, str):
+            due = "return" if method == "generate" else "end with"
             raise GenerationError(
-                f"the language model {self.name} gave {type(given).__name__}; its `generate` must "
-                "return cofire.models.Generated with a text"
+                f"the language model {self.name} gave {type(given).__name__}; its `{method}` must "
+                f"{due} cofire.models.Generated with a text"
             )
         if given.finish not in FINISHES:
             raise GenerationError(
                 f"the language model {self.name} says it finished by {given.finish!r}; it must be "
                 f"one of {', '.join(FINISHES)}"
             )
-        return answer
+        return given
 
     def close(self) -> None:
         self._inner.close()
@@ -169,7 +196,8 @@ def _check_generator(given: object) -> None:
     if lacks:
         raise InputError(
             f"{type(given).__name__} is no generator: it lacks {', '.join(lacks)}. Give the name "
-            "of one ('none', 'openai:MODEL') or an object with all of cofire.models.Generator"
+            "of one ('none', 'openai:MODEL', 'local') or an object with all that "
+            "cofire.models.Generator lists"
         )
 
 

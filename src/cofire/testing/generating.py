@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from cofire.models.generator import Generated, Generation
 
@@ -67,6 +68,12 @@ class ScriptedGenerator:
             input_tokens=len(request.system.split()) + len(request.user.split()),
             output_tokens=len(answer.split()),
         )
+
+    def stream(self, request: Generation, /) -> Iterator[str | Generated]:
+        """The same answer word by word, each with the space before it."""
+        answer = self.generate(request)
+        yield from re.findall(r"\s*\S+|\s+", answer.text)
+        yield answer
 
     def close(self) -> None:
         self.closed += 1
