@@ -12,7 +12,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, is_typeddict
 
-from cofire import AsyncMemory, Memories, Memory, errors, interchange, models, settings, types
+from cofire import (
+    AsyncMemory,
+    Memories,
+    Memory,
+    answers,
+    errors,
+    interchange,
+    models,
+    settings,
+    types,
+)
+from cofire.answering.pending import PendingAnswer
 from cofire.retrieval import profiles
 from cofire.store.records import Finding
 
@@ -41,6 +52,7 @@ raises on purpose is a [`CofireError`](errors-and-exit-codes.md).
 - [AsyncMemory](#asyncmemory)
 - [Memories](#memories)
 - [Values](#values)
+- [Answers](#answers)
 - [Functions and constants](#functions-and-constants)
 - [Errors](#errors)
 - [Imports and their reports](#imports-and-their-reports)
@@ -85,6 +97,12 @@ def parts() -> Iterator[str]:
     yield "From `cofire.types`.\n"
     for cls in defined(types, inspect.isclass):
         yield from value(cls)
+    yield "## Answers\n"
+    yield "From `cofire.answers`.\n"
+    for cls in defined(answers, inspect.isclass):
+        yield from value(cls)
+    yield "From `cofire.answering.pending`:\n"
+    yield from value(PendingAnswer)
     yield "## Functions and constants\n"
     yield "From `cofire.types`.\n"
     for function in defined(types, inspect.isfunction):

@@ -88,6 +88,8 @@ class AsyncMemory:
 
     remember = _Threaded(Memory.remember)
     recall = _Threaded(Memory.recall)
+    answer = _Threaded(Memory.answer)
+    answering = _Threaded(Memory.answering)
     candidates = _Threaded(Memory.candidates)
     count_tokens = _Threaded(Memory.count_tokens)
     similarity = _Threaded(Memory.similarity)

@@ -401,6 +401,13 @@ def as_strength(value: float) -> float:
     return float(value)
 
 
+def as_temperature(value: float) -> float:
+    """A number in [0, 2]. Raises InputError."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 2.0:
+        raise InputError(f"a temperature is a number in [0, 2], not {value!r}")
+    return float(value)
+
+
 def as_kinds(kinds: Sequence[Kind | str] | Kind | str) -> tuple[Kind, ...]:
     """One kind or several. Raises InputError."""
     return make_filters(kinds=kinds).kinds

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
-from cofire import exchange, learning, remembering, sleeping, upkeep, views
+from cofire import exchange, learning, recalling, remembering, sleeping, upkeep, views
 from cofire.arguments import (
     Messages,
     as_count,
@@ -37,6 +37,7 @@ from cofire.encoding.encoder import Redact
 from cofire.errors import InputError, LinkExistsError, NotFoundError
 from cofire.importing import Importer
 from cofire.interchange import Format, ImportReport
+from cofire.memory_answer import AnswerVerbs
 from cofire.memory_deletion import DeletionVerbs
 from cofire.memory_session import SessionVerbs
 from cofire.memory_sleep import SleepVerbs
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from cofire.settings import Settings
 
 
-class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
+class Memory(AnswerVerbs, DeletionVerbs, SessionVerbs, SleepVerbs):
     """What one agent remembers: its own space and the projects it shares.
 
     Open it with `Memory.open` and close it (or use it as a context manager). Safe to use from
@@ -244,19 +245,16 @@ class Memory(DeletionVerbs, SessionVerbs, SleepVerbs):
         most = as_count("k", k)
         budget = None if token_budget is None else as_count("token_budget", token_budget)
         most_records = as_count("semantic", semantic, least=0)
-        moments = Moments(as_of=as_past(as_of), known_at=as_past(known_at))
-        question, clock = self._question(query), as_moment(now)
-        recaller, spaces = self._workings.recaller, self._workings.spaces
-        with self._workings.embedding.shared():
-            recall, records = spaces.lasting(
-                lambda: recaller.recall(
-                    spaces.all(), question, most,
-                    profile=chosen, now=clock, filters=filters, token_budget=budget,
-                    semantic=most_records, moments=moments, explain=explain,
-                )
-            )  # fmt: skip
-        self._workings.log.add(records)
-        return recall
+        question = recalling.Question(
+            text=self._question(query),
+            now=as_moment(now),
+            filters=filters,
+            moments=Moments(as_of=as_past(as_of), known_at=as_past(known_at)),
+        )
+        return recalling.recall(
+            self._workings, question, most,
+            profile=chosen, token_budget=budget, semantic=most_records, explain=explain,
+        )  # fmt: skip
 
     def candidates(
         self, query: str, *, profile: str | Profile = "cofire", now: TimeLike | None = None

@@ -1,0 +1,1 @@
+"""Answers from memory: a context within a budget, a model or none, citations, honest refusals."""
