@@ -1,0 +1,1 @@
+"""Benchmarks end to end: questions asked of a memory, answered and scored."""
