@@ -20,6 +20,7 @@ from cofire.server.app import HttpOptions, create_app
 from cofire.server.authentication import Authenticator
 from cofire.server.connections import HEAD_BYTES, Deadlines
 from cofire.server.limits import Limits
+from cofire.server.model_turns import ModelTurns
 from cofire.server.service import Service, Witness
 
 HASHING = "hashing:64"
@@ -56,13 +57,17 @@ def running_server(
     options: HttpOptions | None = None,
     threads: int = 4,
     waiting: int = 256,
+    models: ModelTurns | None = None,
+    stop_seconds: int = 10,
     **more: Any,
 ) -> Iterator[Running]:
     """A server of `store` (a file or URL), stopped gracefully afterwards. Without `keys` it asks
     for none, and whoever asks is `local` (default: they may do everything); keys are made with
     `cofire.server.keys` in `Running.memories.store`. `more` goes to `create_app`."""
     with Memories.open(store, embedder=embedder) as memories:
-        service = Service(memories, witnesses=tuple(witnesses), threads=threads, waiting=waiting)
+        service = Service(
+            memories, witnesses=tuple(witnesses), threads=threads, waiting=waiting, models=models
+        )
         authenticator = Authenticator(
             memories.store, local=None if keys else local or local_caller(), limits=limits
         )
@@ -70,9 +75,10 @@ def running_server(
             service, authenticator, options=options, limits=limits, routers=routers, **more
         )
         try:
-            with answering(app) as (url, server):
+            with answering(app, stop_seconds) as (url, server):
                 yield Running(url, service, app, server)
         finally:
+            service.close()
             authenticator.close()
 
 
@@ -92,12 +98,12 @@ class Prompt(uvicorn.Server):
 
 
 @contextmanager
-def answering(app: Any) -> Iterator[tuple[str, uvicorn.Server]]:
+def answering(app: Any, stop_seconds: int = 10) -> Iterator[tuple[str, uvicorn.Server]]:
     """As `listening`, with the server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(
             app, http=Deadlines, ws="none", log_config=None, access_log=False, lifespan="on",
-            timeout_graceful_shutdown=10, h11_max_incomplete_event_size=HEAD_BYTES,
+            timeout_graceful_shutdown=stop_seconds, h11_max_incomplete_event_size=HEAD_BYTES,
         )  # fmt: skip
         server = Prompt(config)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))

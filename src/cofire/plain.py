@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cofire.answers import Answer
 from cofire.types import Hydration, Recall, Recalled, SleepReport
+
+NEAREST = 3
+"""What came nearest, of an answer that is none: so many memories."""
 
 
 def plain(value: Any) -> Any:
@@ -50,6 +54,32 @@ def recalled_shape(hit: Recalled) -> dict[str, Any]:
 def recall_shape(recall: Recall) -> dict[str, Any]:
     """A recall, its items as `recalled_shape`."""
     return fields_of(recall) | {"items": [recalled_shape(hit) for hit in recall.items]}
+
+
+def answer_shape(answer: Answer, *, context: bool = False) -> dict[str, Any]:
+    """An answer. `recall` is the id under which feedback is given; its citations are numbered from
+    1, as the marks in `marked` are; `nearest` are the memories that came nearest where there is no
+    answer. `context` is what the model was given, if that is asked for, and else None."""
+    nearest = sorted(answer.recall, key=lambda hit: -hit.score) if answer.abstained else []
+    cited = enumerate(answer.citations, start=1)
+    return fields_of(answer) | {
+        "citations": [{"number": number, **fields_of(one)} for number, one in cited],
+        "recall": answer.recall.id,
+        "nearest": [_near(hit) for hit in nearest[:NEAREST]],
+        "context": fields_of(answer.context) if context else None,
+    }
+
+
+def _near(hit: Recalled) -> dict[str, Any]:
+    item = hit.item
+    return {
+        "id": hit.id,
+        "text": hit.content,
+        "time": item.time,
+        "speaker": item.speaker or item.role,
+        "score": hit.score,
+        "untrusted": hit.untrusted,
+    }
 
 
 def hydration_shape(hydration: Hydration) -> dict[str, Any]:

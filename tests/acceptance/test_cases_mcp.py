@@ -34,7 +34,7 @@ KEYS: dict[str, tuple[str, dict[str, Any]]] = {
     "A": ("t1", {"identities": ["A"], "projects": []}),
     "B": ("t1", {"identities": ["B"], "projects": []}),
 }
-TOOLS = 12
+TOOLS = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,7 @@ def test_e05_nobody_reaches_another_agents_memory_by_any_tool(held: Held) -> Non
         assert "agent A" not in str(caught.value)
         for tool, given in (
             ("recall", {"query": "the note"}),
+            ("answer", {"question": "What does the note say?"}),
             ("explain_recall", {"query": "the note"}),
             ("hydrate", {"cue": "the note"}),
             ("list_memories", {}),

@@ -27,15 +27,17 @@ PATHS = [context.command_path for _, context in EVERY]
 
 def test_all_commands_are_there() -> None:
     assert [path.removeprefix("cofire ") for path in PATHS] == [
-        "demo", "remember", "import", "recall", "hydrate", "checkpoint", "threads", "advance",
-        "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay", "learn-by",
+        "demo", "remember", "import", "recall", "ask", "chat", "hydrate", "checkpoint", "threads",
+        "advance", "conclude", "feedback", "strengthen", "why", "strengths", "proposals", "replay",
+        "learn-by",
         "consolidate", "reports", "records", "quarantine", "shapes", "archive", "unarchive", "list",
         "show", "history", "stats", "update", "forget", "receipts", "export", "backup", "restore",
         "reembed", "scrub", "rotate-key", "serve", "mcp", "install", "worker", "audit", "doctor",
         "jobs list", "jobs retry", "db upgrade", "db check", "db distribute", "db copy",
         "keys create", "keys list", "keys revoke",
-        "evaluate locomo", "evaluate verifier", "plot learning", "plot strengths", "plot graph",
-        "plot trace",
+        "evaluate locomo", "evaluate longmemeval", "evaluate choices", "evaluate verifier",
+        "evaluate judge", "evaluate compare",
+        "plot learning", "plot strengths", "plot graph", "plot trace",
     ]  # fmt: skip
 
 

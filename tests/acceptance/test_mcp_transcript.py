@@ -89,6 +89,8 @@ async def converse(client: Client) -> list[Step]:
         "remember", content=LONG, title="Harbour", importance=3, time="2026-03-03T10:00:00Z"
     )
     found = await session.tool("recall", query="Where does Ada keep the shed key?", limit=3)
+    await session.tool("answer", question="Where does Ada keep the shed key?")
+    await session.tool("answer", question="Who sailed to Norway?", tags=["boats"])
     await session.tool("feedback", recall=found["recall"], used=[first["id"], second["id"]])
     await session.tool("feedback", recall=found["recall"], used=[first["id"], second["id"]])
     await session.tool("get_memory", id=first["id"])
@@ -121,6 +123,7 @@ async def converse(client: Client) -> list[Step]:
 async def mistakes(session: Session, gone: str) -> None:
     """What a model gets wrong, and is told."""
     await session.tool("recall")
+    await session.tool("answer", question="x", model="openai:gpt", token_budget=1)
     await session.tool("recall", query="x", limit="5", extra=1)
     await session.tool("recall", query="", since="last Tuesday-ish")
     await session.tool("list_memories", kinds=["fakt"])

@@ -34,7 +34,7 @@ from cofire.server.serving import Plan, assemble
 from cofire.settings import load_settings
 from serving import Running, running_server
 
-READS = """recall get list history links strengths why proposals hydrate threads records
+READS = """recall answer get list history links strengths why proposals hydrate threads records
     quarantine shapes reports receipts verify stats count_tokens export"""
 CHANGES = """remember feedback opened cited update link unlink strengthen checkpoint advance
     conclude archive unarchive import"""
@@ -316,6 +316,7 @@ ROUTES: dict[str, Row] = {
     ),
     "GET /v1/memories/{id}/links": Row(action=Action.LINKS, sent=by_id(World.a_memory), names=True),
     "POST /v1/recall": Row(action=Action.RECALL, sent=body(query="bird")),
+    "POST /v1/answer": Row(action=Action.ANSWER, sent=body(question="Where is the bird?")),
     "POST /v1/recalls/{id}/feedback": Row(action=Action.FEEDBACK, sent=of_recall(), names=True),
     "POST /v1/recalls/{id}/opened": Row(action=Action.OPENED, sent=opened, names=True),
     "POST /v1/recalls/{id}/cited": Row(
@@ -655,6 +656,7 @@ TOOLS: dict[str, tuple[Action, Arguments]] = {
         Action.STRENGTHEN, lambda world: dict(zip(("a", "b"), world.pair(), strict=True)),
     ),
     "hydrate": (Action.HYDRATE, lambda _: {}),
+    "answer": (Action.ANSWER, lambda _: {"question": "Where is the bird?"}),
     "explain_recall": (Action.RECALL, lambda _: {"query": "bird"}),
     "memory_stats": (Action.STATS, lambda _: {}),
     "create_entities": (Action.REMEMBER, lambda _: {"entities": [entity()]}),

@@ -31,6 +31,7 @@ DOCUMENT: dict[str, Any] = json.loads(OPENAPI.read_text(encoding="utf-8"))
 VERBS = {
     "remember": ("remember", "remember_batch"),
     "recall": ("recall",),
+    "answer": ("answer",),
     "candidates": ("candidates",),
     "count_tokens": ("count_tokens",),
     "similarity": ("similarity",),
@@ -72,6 +73,7 @@ VERBS = {
 }
 """The operations of each verb of `Memory`."""
 ELSEWHERE = {
+    "answering": "the parts of an answer are the server's own",
     "open": "a server opens its store",
     "close": "a server closes its store",
     "backup": "a whole store, by its operator",
@@ -475,6 +477,31 @@ def test_feedback_teaches_and_is_the_callers(server: Running, client: httpx.Clie
     problem(client.post(f"{path}/feedback", json={"used": [NOWHERE]}), 422, "input")
     problem(client.post(f"{path}/feedback", json={"used": ids, "by": "boss"}), 422, "invalid")
     problem(client.post(f"/v1/recalls/{NOWHERE}/feedback", json={"used": ids}), 404, "not-found")
+
+
+def test_an_answer_is_of_ones_own_memories(server: Running, client: httpx.Client) -> None:
+    id = remember(client, "The ferry leaves at 9:15.", where={"user": "nora"})
+    asked = {"question": "When does the ferry leave?"}
+    found = ok(client.post("/v1/answer", json=asked, params={"user": "nora"}))
+    assert [one["id"] for one in found["citations"]] == [id]
+    other = ok(client.post("/v1/answer", json=asked, params={"user": "igor"}))
+    assert (other["abstained"], other["reason"], other["nearest"]) == (True, "nothing", [])
+    far = ok(client.post("/v1/answer", json={**asked, "until": "2020-01-01"}))
+    assert far["abstained"]
+    learned = client.post(f"/v1/recalls/{found['recall']}/feedback", json={"used": [id]})
+    problem(learned, 404, "not-found")
+    ok(
+        client.post(
+            f"/v1/recalls/{found['recall']}/feedback", json={"used": [id]}, params={"user": "nora"}
+        )
+    )
+    for answer in (found, other):
+        jsonschema_rs.validate(schema_of("AnswerToQuestion"), answer)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """A schema of the document, with those that it refers to."""
+    return {"$ref": f"#/components/schemas/{name}", "components": DOCUMENT["components"]}
 
 
 def test_an_embedder_that_fails_is_told_without_what_it_said(tmp_path: Path) -> None:

@@ -161,10 +161,8 @@ def test_the_sentence_that_fits_best() -> None:
     )
     assert found is not None
     assert found.hit.id == "a"
-    assert found.text == "We bought the kite yesterday [7 May] in Oslo."
-    assert (
-        found.quoted == "Ada, 8 May 2023: \u201cWe bought the kite yesterday [7 May] in Oslo.\u201d"
-    )
+    assert found.text == "I do. We bought the kite yesterday [7 May] in Oslo."
+    assert found.quoted == f"Ada, 8 May 2023: \u201c{found.text}\u201d"
 
 
 def test_no_sentence_without_memories_and_some_where_all_ask() -> None:

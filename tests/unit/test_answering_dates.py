@@ -23,6 +23,8 @@ SAID = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)  # a Monday
         ("That was two years ago", "That was two years ago [2021]"),
         ("I saw him today.", "I saw him today."),
         ("It began on 3 March 2021.", "It began on 3 March 2021."),
+        ("We met on the 3rd of March.", "We met on the 3rd of March."),
+        ("It was warm in February.", "It was warm in February."),
         ("Nothing of the kind.", "Nothing of the kind."),
         ("", ""),
     ],

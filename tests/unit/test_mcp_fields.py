@@ -39,9 +39,9 @@ def schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from schemas(schema["items"])
 
 
-def test_there_are_twelve_and_nine() -> None:
+def test_there_are_thirteen_and_nine() -> None:
     assert [tool.name for tool in TOOLS] == [
-        "remember", "recall", "feedback", "get_memory", "list_memories", "update_memory",
+        "remember", "recall", "answer", "feedback", "get_memory", "list_memories", "update_memory",
         "forget", "link_memories", "strengthen_link", "hydrate", "explain_recall", "memory_stats",
     ]  # fmt: skip
     assert [tool.name for tool in GRAPH_TOOLS] == [

@@ -101,7 +101,9 @@ def prepare(
     InputError, ConfigurationError, StoreError, EmbeddingError."""
     started = perf_counter()
     prompt = prompts.load(rule.prompt, rule.prompts)
-    found = recall(workings, question, rule.k, profile=rule.profile, semantic=rule.semantic)
+    # A budget says by itself how much is wanted: what is unlikely to matter fills what is left.
+    profile = rule.profile if rule.tokens is None else replace(rule.profile, cutoff=None)
+    found = recall(workings, question, rule.k, profile=profile, semantic=rule.semantic)
     people = _of_people(workings, question) if rule.semantic else ()
     context = compose(
         found, budget=rule.tokens, count=workings.embedder.count_tokens, of_people=people

@@ -15,6 +15,7 @@ from cofire.types import MONTHS, EventTime
 WIDEST_DAYS = 366 * 12
 """What lies within a wider range than so many days is not told: a decade is as good as its name."""
 
+_NUMBER = re.compile(r"\d+")
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20|21)\d\d(?!\d)")
 _DAY = timedelta(days=1)
 
@@ -49,7 +50,16 @@ def meant(time: EventTime, said: date, offset: int | None = None) -> str:
     first, last = _days(time.start, time.end, offset)
     if first == last == said or last < first or (last - first).days > WIDEST_DAYS:
         return ""
-    return _named(first, last, said)
+    told = _named(first, last, said)
+    return "" if _says(time.text, told) else told
+
+
+def _says(words: str, told: str) -> bool:
+    """Whether words name a day or a month themselves, as in "the 13th of June"."""
+    numbers = set(_NUMBER.findall(words))
+    said = words.casefold()
+    parts = (part for part in told.split() if part != "to")
+    return all(part in numbers if part.isdigit() else part.casefold() in said for part in parts)
 
 
 def _days(start: datetime, end: datetime, offset: int | None) -> tuple[date, date]:

@@ -27,10 +27,12 @@ WORDS_WEIGHT = 3.0
 """What it counts that a sentence has all words of the question, in units of a memory's score."""
 TIME_WEIGHT = 1.5
 """What it counts that a sentence tells a time, where one is asked for."""
+QUOTED_WORDS = 30
+"""Words up to which a sentence is quoted with those around it."""
 SHORTEST = 3
 """Words from which a sentence counts as whole; of shorter ones ("Yeah!") little is learned."""
 
-_ASKS = ("?", "\uff1f", "\u061f")
+_ASKING = ("?", "\uff1f", "\u061f")
 _CLOSING = "\"'\u201d\u2019)\u00bb]* "
 
 
@@ -88,7 +90,33 @@ def extract(question: str, hits: Sequence[Recalled]) -> Extract | None:
         )
 
     chosen = max(found, key=fit)  # of equals the first: of the better memory, earlier in it
-    return Extract(hit=chosen.hit, start=chosen.start, end=chosen.end, text=_dated(chosen))
+    start, end = _with_neighbours(chosen)
+    text = _dated(chosen.hit, start, end)
+    return Extract(hit=chosen.hit, start=start, end=end, text=text)
+
+
+def _with_neighbours(chosen: _Sentence) -> tuple[int, int]:
+    """A sentence with those around it that tell something and leave it short, the one before it
+    first: what "it" is mostly stands there."""
+    text = chosen.hit.content
+    bounds = sentences(text)
+    at = next(place for place, bound in enumerate(bounds) if bound[0] == chosen.start)
+    first = last = at
+    for _ in bounds:
+        for other in (first - 1, last + 1):
+            if not 0 <= other < len(bounds) or _asks(text[slice(*bounds[other])]):
+                continue
+            start, end = bounds[min(first, other)][0], bounds[max(last, other)][1]
+            if len(text[start:end].split()) <= QUOTED_WORDS:
+                first, last = min(first, other), max(last, other)
+                break
+        else:
+            break
+    return bounds[first][0], bounds[last][1]
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip(_CLOSING).endswith(_ASKING)
 
 
 def _sentences(hit: Recalled) -> list[_Sentence]:
@@ -101,7 +129,7 @@ def _sentences(hit: Recalled) -> list[_Sentence]:
             start_of + start <= time.span[0] and time.span[1] <= start_of + end
             for time in hit.item.event_times
         )
-        asks = words.rstrip(_CLOSING).endswith(_ASKS)
+        asks = _asks(words)
         terms = frozenset(analyse(words).terms)
         found.append(_Sentence(hit, start, end, terms, asks, times))
     return found
@@ -115,10 +143,9 @@ def _weights(asked: frozenset[str], found: Sequence[_Sentence]) -> dict[str, flo
     return {term: weight / total for term, weight in raw.items()}
 
 
-def _dated(sentence: _Sentence) -> str:
-    hit = sentence.hit
+def _dated(hit: Recalled, start: int, end: int) -> str:
     item = hit.item
     day = local_day(item.time, item.offset)
-    start = sentence.start + (hit.segment.start if hit.segment is not None else 0)
-    words = hit.content[sentence.start : sentence.end].strip()
-    return with_dates(words, item.event_times, day, offset=item.offset, start=start)
+    words = hit.content[start:end].strip()
+    whole = start + (hit.segment.start if hit.segment is not None else 0)
+    return with_dates(words, item.event_times, day, offset=item.offset, start=whole)

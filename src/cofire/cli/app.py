@@ -9,9 +9,11 @@ import typer
 
 import cofire
 from cofire.cli import (
+    asking,
     auditing,
     browsing,
     changing,
+    chatting,
     database,
     deleting,
     demo,
@@ -70,9 +72,9 @@ def build() -> typer.Typer:
     )
     _take_common_options(app)
     groups = (
-        demo, remembering, recalling, sessions, learning, sleeping, browsing, changing, deleting,
-        moving, serving, mcp_serving, installing, working, database, keys, auditing, diagnosing,
-        evaluating, plotting,
+        demo, remembering, recalling, asking, chatting, sessions, learning, sleeping, browsing,
+        changing, deleting, moving, serving, mcp_serving, installing, working, database, keys,
+        auditing, diagnosing, evaluating, plotting,
     )  # fmt: skip
     for group in groups:
         group.register(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -277,6 +278,16 @@ def words(text: str, option: str) -> tuple[str, ...]:
     if not found:
         raise InputError(f"{option} takes one or more names, as in a,b; not {text!r}")
     return found
+
+
+def language_model(name: str | None) -> str | None:
+    """The name of a language model, or None where none is named. Raises InputError for what is
+    none, where the settings would complain of a variable that nobody set."""
+    if name and name not in {"none", "local"} and not re.match(r"(openai|local):.", name):
+        raise InputError(
+            f"there is no language model {name!r}; name openai:NAME, local, local:FILE or none"
+        )
+    return name
 
 
 def text_or_input(given: str) -> str:

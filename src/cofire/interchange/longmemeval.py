@@ -6,6 +6,8 @@ Rules for what the published files leave open:
 - a session id that occurs twice in one haystack is two occurrences: "s", "s#2", …;
 - a session dated after its question is kept, as the official evaluation does (the answer may lie
   in it), flagged `late` and reported;
+- an answer that is a number or a list becomes a text; an answer session that is not in the
+  haystack is noted;
 - turns without text are skipped; `question_id` ending in "_abs" means the answer is not there.
 """
 
@@ -95,13 +97,15 @@ def _question(entry: Mapping[str, Any], place: int, problems: list[Problem]) -> 
     asked = _time(entry.get("question_date"), f"{name}, question date", problems)
     evidence: list[str] = []
     sessions = _sessions(name, entry, asked, evidence, problems)
-    holding = {str(session) for session in _list(entry.get("answer_session_ids"))}
-    answer = entry.get("answer")
+    holding = dict.fromkeys(str(session) for session in _list(entry.get("answer_session_ids")))
+    for missing in sorted(holding.keys() - {session.id for session in sessions}):
+        reason = f"its answer session {missing} is not in the haystack"
+        problems.append(Problem(where=name, reason=reason, action=Action.NOTED))
     return Question(
         id=name,
         type=str(entry.get("question_type") or ""),
         question=str(entry.get("question") or ""),
-        answer=None if answer is None else str(answer),
+        answer=_answer(entry.get("answer")),
         time=asked,
         sessions=tuple(sessions),
         evidence=tuple(evidence),
@@ -175,6 +179,13 @@ def _holding(messages: tuple[Message, ...], chat: Any) -> Iterator[str]:
     for message in messages:
         if chat[message.metadata["turn"]].get("has_answer") is True:
             yield str(message.key)
+
+
+def _answer(value: Any) -> str | None:
+    """The answer as a text: some are numbers; of a list, its members with commas."""
+    if isinstance(value, list):
+        return ", ".join(str(member) for member in value)
+    return None if value is None else str(value)
 
 
 def _time(value: Any, where: str, problems: list[Problem]) -> datetime | None:

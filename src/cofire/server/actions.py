@@ -15,6 +15,7 @@ class Action(enum.StrEnum):
 
     REMEMBER = "remember"
     RECALL = "recall"
+    ANSWER = "answer"
     FEEDBACK = "feedback"
     OPENED = "opened"
     CITED = "cited"
@@ -61,6 +62,7 @@ _READ, _WRITE, _FORGET, _ADMIN = Scope.READ, Scope.WRITE, Scope.FORGET, Scope.AD
 NEEDS: dict[Action, Scope] = {
     Action.REMEMBER: _WRITE,
     Action.RECALL: _READ,
+    Action.ANSWER: _READ,  # its citations teach only if the caller may write, too
     Action.FEEDBACK: _WRITE,
     Action.OPENED: _WRITE,
     Action.CITED: _WRITE,

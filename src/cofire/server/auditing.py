@@ -71,7 +71,7 @@ class AuditTrail:
         """Enters a request. Raises StoreUnavailableError for a change that was made and could not
         be entered."""
         del result  # nothing of it is ever entered
-        changes = asked.action in WRITES
+        changes = asked.action in WRITES or answered.changed
         if not (changes or answered.outcome == "denied" or self._reads):
             return
         entry = AuditEntry(

@@ -26,6 +26,7 @@ from prometheus_client import (
     multiprocess,
 )
 
+from cofire.answers import Answer
 from cofire.errors import StoreError
 from cofire.server.service import Answered, Asked, Service
 from cofire.server.worker import SpaceRun
@@ -34,6 +35,7 @@ from cofire.types import Recall, SpaceRef
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper ends of the histograms' parts."""
+MODEL_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 LATE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0, 5.0)
 TICK = 0.05
 """Seconds between two looks at how late the event loop is."""
@@ -71,6 +73,22 @@ class Metrics:
             "cofire_recalls_abstained", "Recalls that found nothing worth saying.",
             registry=registry,
         )  # fmt: skip
+        self.answered_questions = Counter(
+            "cofire_answers", "Answers, by what they are: of a model, extractive, or why none.",
+            ["kind"], registry=registry,
+        )  # fmt: skip
+        self.model_seconds = Histogram(
+            "cofire_answer_model_seconds", "Time of the language model over one answer.",
+            buckets=MODEL_SECONDS, registry=registry,
+        )  # fmt: skip
+        self.model_tokens = Counter(
+            "cofire_answer_tokens", "Tokens of answers as their endpoint counted them.",
+            ["direction"], registry=registry,
+        )  # fmt: skip
+        self.turns = self._gauge("cofire_answer_turns", "Answers that wait for the model.")
+        self.turns_waiting = self._gauge(
+            "cofire_answer_turns_waiting", "Answers that wait for their turn of the model."
+        )
         self.answers = Counter(
             "cofire_http_requests", "Answers over HTTP.", ["method", "route", "status"],
             registry=registry,
@@ -118,8 +136,20 @@ class Metrics:
         self.seconds.labels(action).observe(answered.seconds)
         if answered.code is not None:
             self.errors.labels(action, answered.code).inc()
-        if isinstance(result, Recall) and result.abstain:
+        if isinstance(result, Answer):
+            self._answered(result)
+        recall = result.recall if isinstance(result, Answer) else result
+        if isinstance(recall, Recall) and recall.abstain:
             self.abstained.inc()
+
+    def _answered(self, answer: Answer) -> None:
+        kind = answer.reason or ("extractive" if answer.extractive else "model")
+        self.answered_questions.labels(kind).inc()
+        usage = answer.usage
+        if usage.calls:
+            self.model_seconds.observe(usage.model_seconds)
+            self.model_tokens.labels("input").inc(usage.input_tokens)
+            self.model_tokens.labels("output").inc(usage.output_tokens)
 
     def recalled(self, timings: Mapping[str, float]) -> None:
         """Counts the stages of a recall (ms)."""
@@ -179,6 +209,8 @@ class Metrics:
             await asyncio.sleep(TICK)
             self.lag.observe(max(0.0, time.perf_counter() - due))
             self.running.set(service.running)
+            self.turns.set(service.models.running)
+            self.turns_waiting.set(service.models.waiting)
             self.graph_bytes.set(service.memories.graph_bytes)
 
     async def _watch_queue(self, queue: Callable[[], Queue]) -> None:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cofire.errors import ForbiddenError
 from cofire.logs import get_logger, told_error
 from cofire.server.access import Caller
-from cofire.server.problems import Problem, problem_of
+from cofire.server.problems import STOPPING, Problem, problem_of
 
 _log = get_logger("cofire.server")
 
@@ -115,6 +115,10 @@ class Answers:
             self._meter.begun()
         try:
             await self._app(scope, receive, answer)
+        except asyncio.CancelledError:  # the server has waited for its end long enough
+            if not status:
+                await send_problem(STOPPING, scope, answer)
+            raise
         except Exception as error:  # noqa: BLE001  (whatever it is, somebody waits for an answer)
             if status:  # too late for another answer: the connection ends, which tells as much
                 _tell(error, name)

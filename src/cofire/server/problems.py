@@ -87,7 +87,7 @@ TABLE: Mapping[type[errors.CofireError], _Row] = {
         502, "embedding", "the embedding model gave no usable answer; try again later"
     ),
     errors.GenerationError: _Row(
-        502, "generation", "the language model gave no usable answer; try again later"
+        502, "generation", "the language model gave no usable answer; its operator has the log"
     ),
     errors.EmbeddingMismatchError: _Row(500, "embedding-mismatch"),
     errors.MissingExtraError: _Row(500, "missing-extra"),
@@ -119,6 +119,15 @@ UNEXPECTED = Problem(
     detail="something went wrong that should not have; the log has it under this request's id",
 )
 
+STOPPING = Problem(
+    status=503,
+    kind="stopping",
+    detail="the server stops and could not wait any longer; look whether a change was made before "
+    "asking for it again",
+    retry_after=AWAY_SECONDS,
+)
+"""What is answered to a request that had not ended when the server had to."""
+
 
 def problem_of(error: Exception) -> Problem:
     """What is answered for an error of the library, of a request that is not as described, or of
@@ -146,6 +155,9 @@ def _of_library(error: errors.CofireError) -> Problem:
         return replace(made, more={"token": error.token, "count": error.count})
     if isinstance(error, errors.UnauthorizedError):
         return replace(made, headers={"www-authenticate": "Bearer"})
+    if isinstance(error, errors.GenerationError):
+        more = {"retryable": error.retryable}
+        return replace(made, more=more, retry_after=error.retry_after)
     if isinstance(error, errors.LimitedError):
         made = replace(made, retry_after=error.retry_after)
         return replace(made, status=503, kind="overloaded") if error.overloaded else made
@@ -212,6 +224,10 @@ SCHEMA: Mapping[str, Any] = {
         "request": {"type": "string", "description": "The request's id, as in X-Request-Id."},
         "token": {"type": "string", "description": "Confirms a deletion (confirmation-needed)."},
         "count": {"type": "integer", "description": "How many memories it would be."},
+        "retryable": {
+            "type": "boolean",
+            "description": "Whether the same may succeed later (generation).",
+        },
         "errors": {
             "type": "array",
             "description": "What of the request is not as described (invalid).",

@@ -18,6 +18,7 @@ from cofire.memory import Memory
 from cofire.server.access import DEFAULT_IDENTITY, Caller, Place, Scope, Where
 from cofire.server.actions import LONG, NEEDS, Action
 from cofire.server.keys import FOREIGN
+from cofire.server.model_turns import ModelTurns, models_of
 from cofire.server.once import Requests
 
 R = TypeVar("R")
@@ -50,12 +51,14 @@ class Asked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """How a request ended: `outcome` is ok, denied or error, `code` the class of the error,
-    `count` how many memories it was about, `seconds` how long it took."""
+    `count` how many memories it was about, `seconds` how long it took. `changed`: it changed
+    something, though its action as such only reads."""
 
     outcome: str
     code: str | None
     count: int
     seconds: float
+    changed: bool = False
 
 
 class Witness(Protocol):
@@ -87,9 +90,12 @@ class Service:
         witnesses: tuple[Witness, ...] = (),
         threads: int = THREADS,
         waiting: int = WAITING,
+        models: ModelTurns | None = None,
     ) -> None:
-        """Does not take over `memories`."""
+        """Does not take over `memories`. `models`: the language model that answers, and its turns
+        (default: by the settings of the memories)."""
         self.memories = memories
+        self.models = models or models_of(memories.settings)
         self.requests = Requests(memories.store)
         self._witnesses = witnesses
         self._threads = threads
@@ -120,12 +126,7 @@ class Service:
         wrote stays. Raises ForbiddenError, LimitedError, InputError, and whatever the verb does."""
 
         def work(place: Place) -> R:
-            # Who may only read makes no spaces by naming whom they like.
-            memory = self.memories.of(
-                place.identity, place.user, place.projects,
-                tenant=place.tenant, create=not caller.scopes <= {Scope.READ},
-            )  # fmt: skip
-            return verb(memory)
+            return verb(self.memory(caller, place))
 
         return await self.about(
             caller, action, where, work, surface=surface, request=request, count=count
@@ -145,41 +146,51 @@ class Service:
         """As `run`, for what is no memory's verb (keys, the audit trail, jobs): `work` is given
         the place only."""
         started = perf_counter()
-        place: Place | None = None
-
-        def asked() -> Asked:
-            return Asked(
-                caller=caller, action=action, place=place, surface=surface, request=request
-            )
+        asked, place = await self.permitted(caller, action, where, surface, request)
 
         def whole() -> R:
             try:
-                result = work(place) if place is not None else None
-                counted = 0 if count is None else count(result)  # type: ignore[arg-type]
+                result = work(place)
+                counted = 0 if count is None else count(result)
             except Exception as error:
-                self._tell(asked(), _failed(error, started), None)
+                self.tell(asked, failed(error, started), None)
                 raise
             finally:
                 if action in LONG:  # what it needed once is of no use to those that follow
                     give_back_freed_memory()
-            answered = Answered(
-                outcome="ok",
-                code=None,
-                count=counted,
-                seconds=perf_counter() - started,
-            )
-            self._tell(asked(), answered, result)
-            return result  # type: ignore[return-value]
+            seconds = perf_counter() - started
+            answered = Answered(outcome="ok", code=None, count=counted, seconds=seconds)
+            self.tell(asked, answered, result)
+            return result
 
+        with self._long_turn(caller, action):
+            return await self.threaded(caller, whole)
+
+    async def permitted(
+        self, caller: Caller, action: Action, where: Where, surface: str, request: str | None
+    ) -> tuple[Asked, Place]:
+        """The request as it is told of, and the place that it is about. Raises ForbiddenError,
+        LimitedError, InputError."""
+        started = perf_counter()
         try:
             caller.require(NEEDS[action])
             place = caller.place(where)
         except CofireError as error:
-            failed = _failed(error, started)
-            await self._threaded(caller, lambda: self._tell(asked(), failed, None))
+            answered = failed(error, started)
+            refused = Asked(
+                caller=caller, action=action, place=None, surface=surface, request=request
+            )
+            await self.threaded(caller, lambda: self.tell(refused, answered, None))
             raise
-        with self._long_turn(caller, action):
-            return await self._threaded(caller, whole)
+        asked = Asked(caller=caller, action=action, place=place, surface=surface, request=request)
+        return asked, place
+
+    def memory(self, caller: Caller, place: Place) -> Memory:
+        """The memory of a place. Who may only read makes no spaces by naming whom they like."""
+        return self.memories.of(
+            place.identity, place.user, place.projects,
+            tenant=place.tenant, create=not caller.scopes <= {Scope.READ},
+        )  # fmt: skip
 
     async def identities(self, caller: Caller) -> tuple[str, ...]:
         """The identities that a caller may name: their own, or all that their tenant has. Raises
@@ -192,14 +203,21 @@ class Service:
             names = [space.ref.identity for space in spaces if space.ref.identity is not None]
             return tuple(dict.fromkeys((DEFAULT_IDENTITY, *names)))
 
-        return await self._threaded(caller, found)
+        return await self.threaded(caller, found)
 
-    def _tell(self, asked: Asked, answered: Answered, result: object) -> None:
+    def close(self) -> None:
+        """Stop what waits for a language model, and let go of it."""
+        self.models.close()
+
+    def tell(self, asked: Asked, answered: Answered, result: object) -> None:
+        """Tell the witnesses. Raises what they raise."""
         for witness in self._witnesses:
             witness.told(asked, answered, result)
 
-    async def _threaded(self, caller: Caller, call: Callable[[], R]) -> R:
-        with self._turn(caller) as share:
+    async def threaded(self, caller: Caller, call: Callable[[], R], *, admitted: bool = False) -> R:
+        """What `call` gives, on a thread. `admitted`: it belongs to something that was let in
+        before, and is not refused. Raises LimitedError."""
+        with self._turn(caller, admitted=admitted) as share:
             if self._limiter is None:  # it belongs to the running event loop
                 self._limiter = anyio.CapacityLimiter(self._threads)
             if share is None:
@@ -208,16 +226,16 @@ class Service:
                 return await anyio.to_thread.run_sync(call, limiter=self._limiter)
 
     @contextmanager
-    def _turn(self, caller: Caller) -> Iterator[_Share | None]:
+    def _turn(self, caller: Caller, *, admitted: bool) -> Iterator[_Share | None]:
         """A place for a verb, and of those of its caller. Raises LimitedError."""
-        if self._running >= self._most:
+        if self._running >= self._most and not admitted:
             raise LimitedError(
                 f"{self._running} requests are being worked on or wait, which is as many as this "
                 "server takes; try again in a second",
                 retry_after=1.0,
                 overloaded=True,
             )
-        with self._part_of(caller) as share:
+        with self._part_of(caller, admitted=admitted) as share:
             self._running += 1
             try:
                 yield share
@@ -225,10 +243,10 @@ class Service:
                 self._running -= 1
 
     @contextmanager
-    def _part_of(self, caller: Caller) -> Iterator[_Share | None]:
+    def _part_of(self, caller: Caller, *, admitted: bool) -> Iterator[_Share | None]:
         """What a caller's verbs share; None for who asks without a key, for there are no others.
         Raises LimitedError."""
-        who = _who(caller)
+        who = who_of(caller)
         if who is None:
             yield None
             return
@@ -236,7 +254,8 @@ class Service:
         if share is None:
             threads = max(1, self._threads - self._threads // LEFT_TO_OTHERS)
             share = self._shares[who] = _Share(anyio.CapacityLimiter(threads))
-        if share.count >= max(1, self._most - self._most // LEFT_TO_OTHERS):
+        most = max(1, self._most - self._most // LEFT_TO_OTHERS)
+        if share.count >= most and not admitted:
             raise LimitedError(
                 f"{share.count} requests of {caller.name!r} are being worked on or wait, which is "
                 "as many as this server takes of one key; try again in a second",
@@ -257,7 +276,7 @@ class Service:
         if action not in LONG:
             yield
             return
-        who = _who(caller)
+        who = who_of(caller)
         if who is not None and who in self._long:
             raise LimitedError(
                 f"something that takes long is being done for {caller.name!r}; this server does "
@@ -278,14 +297,14 @@ class Service:
             self._long.remove(who)
 
 
-def _who(caller: Caller) -> _Who | None:
+def who_of(caller: Caller) -> _Who | None:
     """Whose share of the server a request takes; None for who asks without a key."""
     if caller.key is None and not caller.name.startswith(FOREIGN):
         return None
     return caller.tenant, caller.name, caller.key or b""
 
 
-def _failed(error: Exception, started: float) -> Answered:
+def failed(error: Exception, started: float) -> Answered:
     return Answered(
         outcome="denied" if isinstance(error, AccessError) else "error",
         code=type(error).__name__,

@@ -100,7 +100,7 @@ def assemble(
     plan: Plan, memories: Memories, metrics: Metrics, around: Sequence[Around] = ()
 ) -> tuple[Service, FastAPI]:
     """The service of one process, and its application, which is entered within `around`. Takes
-    over nothing."""
+    over nothing. Raises ConfigurationError."""
     settings = plan.settings
     trail = AuditTrail(memories.store, days=settings.audit_days, reads=settings.audit_reads)
     limits = Limits(
@@ -117,6 +117,7 @@ def assemble(
     spans = _spans(settings)
     witnesses: tuple[Witness, ...] = (metrics, *spans.witnesses, trail)  # a trail's error is last
     service = Service(memories, witnesses=witnesses, threads=settings.server_threads)
+    service.models.model()  # a server whose model cannot be used says so at once
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -125,6 +126,7 @@ def assemble(
             yield
         finally:
             memories.watch_recalls(None)
+            await anyio.to_thread.run_sync(service.close)
             await anyio.to_thread.run_sync(authenticator.close)
             await anyio.to_thread.run_sync(trail.close)
             spans.close()

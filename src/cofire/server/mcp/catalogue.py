@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cofire.server.mcp import keeping, recalling
+from cofire.server.mcp.answering import ANSWER
 from cofire.server.mcp.tools import Tool
 
 _RECALL, _FEEDBACK, _HYDRATE, _EXPLAIN = recalling.TOOLS
@@ -11,13 +12,14 @@ _STATS = keeping.TOOLS_AFTER[-1]
 TOOLS: tuple[Tool, ...] = (
     *keeping.TOOLS_BEFORE,
     _RECALL,
+    ANSWER,
     _FEEDBACK,
     *keeping.TOOLS_AFTER[:-1],
     _HYDRATE,
     _EXPLAIN,
     _STATS,
 )
-"""Cofire's own twelve, in the order in which a model meets them."""
+"""Cofire's own thirteen, in the order in which a model meets them."""
 
 
 def tools_for(*, compat: bool) -> tuple[Tool, ...]:

@@ -7,6 +7,7 @@ from cofire.errors import (
     CofireError,
     ConfigurationError,
     EmbeddingError,
+    GenerationError,
     InputError,
     LimitedError,
     NotFoundError,
@@ -37,6 +38,10 @@ def told(error: CofireError, request: str, *, operator: bool) -> str:
 _FIXED: tuple[tuple[type[CofireError], str], ...] = (
     (StoreBusyError, "the store is busy; try again in a few seconds"),
     (StoreError, "the store cannot be used just now; try again later, or tell the user"),
+    (
+        GenerationError,
+        "the language model failed; `recall` works without it, or try again later",
+    ),
     (EmbeddingError, "the embedding model cannot be reached; try again later"),
     (ConfigurationError, "the server is not set up for this; its operator's log has the reason"),
 )

@@ -113,6 +113,7 @@ def opened(plan: LocalPlan, settings: Settings) -> Opened:
         place = plan.caller.place(plan.where)
         memory = memories.of(place.identity, place.user, place.projects, tenant=place.tenant)
         service = Service(memories, witnesses=(trail,), threads=settings.server_threads)
+        closing.callback(service.close)
         if embedder is not None:
             warm_in_background(embedder, memory.embed_missing)
         if not memories.store.shared and (plan.embedder is None or isinstance(plan.embedder, str)):

@@ -238,7 +238,9 @@ TOOLS = (
         actions=(Action.FEEDBACK,),
         body=feedback,
         fields=(
-            Field(name="recall", required=True, about="The `recall` id of recall or hydrate."),
+            Field(
+                name="recall", required=True, about="The `recall` id of recall, answer or hydrate."
+            ),
             Field(name="used", type="array", about="Ids of memories the answer rests on."),
             Field(name="rejected", type="array", about="Ids that were wrong or beside the point."),
             Field(

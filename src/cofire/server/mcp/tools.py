@@ -51,8 +51,9 @@ Body = Callable[[Call, Mapping[str, Any]], Awaitable[Answer]]
 class Tool:
     """One tool. `about` tells a model when to call it, what comes back, and gives an example.
     `actions` are what it asks the service for; the first says what it takes to call it.
-    `destroys`: it deletes or overwrites. `repeatable`: calling it again with the same arguments
-    changes nothing more. `answer` is the schema of what comes back."""
+    `teaches`: it may teach, though its actions only read. `destroys`: it deletes or overwrites.
+    `repeatable`: calling it again with the same arguments changes nothing more. `answer` is the
+    schema of what comes back."""
 
     name: str
     title: str
@@ -61,13 +62,14 @@ class Tool:
     body: Body
     fields: tuple[Field, ...] = ()
     answer: Mapping[str, Any] = field(default_factory=dict)
+    teaches: bool = False
     destroys: bool = False
     repeatable: bool = False
 
     @property
     def reads_only(self) -> bool:
         """Whether it changes nothing that its caller could see."""
-        return not any(action in WRITES for action in self.actions)
+        return not self.teaches and not any(action in WRITES for action in self.actions)
 
     @property
     def input_schema(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def routers() -> list[APIRouter]:
     """The routers of REST, in the order of the OpenAPI document."""
     from cofire.server.rest import (
         admin,
+        answering,
         atamaia,
         deletion,
         learning,
@@ -28,6 +29,7 @@ def routers() -> list[APIRouter]:
     )
 
     modules = (
-        memories, recalling, learning, sessions, sleep, deletion, moving, own, admin, atamaia,
+        memories, recalling, answering, learning, sessions, sleep, deletion, moving, own, admin,
+        atamaia,
     )  # fmt: skip
     return [module.router for module in modules]

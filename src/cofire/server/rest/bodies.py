@@ -32,6 +32,9 @@ _B = "019d0b7c-1f2e-7a61-8f53-2c9b6de1a002"
 LARGEST = 2**53 - 1
 """Up to here a whole number is the same to everybody who reads JSON."""
 
+MOST_TOKENS = 100_000
+"""Of memories for an answer, and of an answer: somebody pays for them."""
+
 Unset = SkipJsonSchema[None]
 """A field that may be left out and must not be null."""
 
@@ -190,6 +193,62 @@ class Question(Filters):
     as_of: Time | None = Field(default=None, description="What held at this moment.")
     known_at: Time | None = Field(default=None, description="What had been recorded by then.")
     explain: StrictBool = Field(default=False, description="With the trace.")
+
+
+class AnswerQuestion(Filters):
+    """A question to be answered from what is remembered."""
+
+    model_config = example(
+        {"question": "When does the ferry leave?"},
+        {"question": "What does Ada like?", "tokens": 400, "speakers": ["Ada"], "stream": True},
+    )
+    question: Query
+    tokens: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_TOKENS,
+        description="Wordpieces of memories that the answer is made from; null: as set up.",
+    )
+    k: Whole = Field(default=60, ge=1, le=MOST, description="Memories recalled at most.")
+    semantic: Whole = Field(
+        default=5, ge=0, le=MOST, description="Records of what consolidation made, at most."
+    )
+    profile: Profile = "cofire"
+    gate: StrictBool = Field(
+        default=True,
+        description="No model is asked where it is too unlikely that the memory holds an answer.",
+    )
+    prompt: str = Field(
+        default="answer",
+        pattern="^[A-Za-z0-9_-]{1,64}$",
+        description="answer (sentences), short (a phrase), choice, or one that the server's "
+        "operator has added.",
+    )
+    choices: Annotated[list[Query], Field(max_length=26)] = Field(
+        default_factory=list, description="What the prompt choice chooses from, 2 to 26 texts."
+    )
+    max_tokens: Whole | None = Field(
+        default=None, ge=1, le=MOST_TOKENS, description="Of the model's reply; null: as set up."
+    )
+    temperature: Number | None = Field(
+        default=None, ge=0.0, le=2.0, description="Of the model; null: as set up."
+    )
+    seed: Whole | None = Field(
+        default=None, ge=0, le=LARGEST, description="For the model, where it takes one."
+    )
+    learn: StrictBool | None = Field(
+        default=None,
+        description="Whether what is cited gains by it, which takes the scope write; null: as set "
+        "up, if the key may write.",
+    )
+    now: Time | None = Field(default=None, description="When it is asked.")
+    model: Literal["none"] | None = Field(
+        default=None, description="none: a memory's own sentence; null: the server's model."
+    )
+    context: StrictBool = Field(default=False, description="With what the model was given.")
+    stream: StrictBool | None = Field(
+        default=None, description="As events while it is written; null: by the header Accept."
+    )
 
 
 class CandidatesQuestion(Body):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from cofire import answers as answered
 from cofire import types as public
 from cofire.interchange.report import Action, ImportReport, Problem
-from cofire.plain import hydration_shape, plain, recall_shape, report_shape
+from cofire.plain import answer_shape, hydration_shape, plain, recall_shape, report_shape
 
 A = "019d0b7c-1f2e-7a61-8f53-2c9b6de1a001"
 B = "019d0b7c-1f2e-7a61-8f53-2c9b6de1a002"
@@ -74,6 +75,44 @@ _RECALL = public.Recall(
     confidence=0.93,
 )
 RECALL: dict[str, Any] = recall_shape(_RECALL) | {"text": _RECALL.text}
+ANSWER: dict[str, Any] = answer_shape(
+    answered.Answer(
+        question="When does the ferry leave?",
+        text="At 9:15, from Norddeich.",
+        marked="At 9:15, from Norddeich [1].",
+        citations=(answered.Citation(id=A, text=ITEM.content, time=_SAID, label=1, speaker="Ada"),),
+        confidence=0.93,
+        model="openai:gpt-4o-mini",
+        prompt="answer@1",
+        usage=answered.Usage(
+            context_tokens=24,
+            input_tokens=310,
+            output_tokens=12,
+            cost=0.0001,
+            calls=1,
+            recall_seconds=0.004,
+            model_seconds=0.8,
+        ),
+        learned=LEARNED,
+        recall=_RECALL,
+        context=answered.Context(),
+    )
+)
+ANSWER_CONTEXT = {
+    "recall": B,
+    "confidence": 0.93,
+    "tokens": 24,
+    "entries": [
+        {
+            "label": 1,
+            "id": A,
+            "section": "said",
+            "time": "2026-05-08T17:30:00Z",
+            "speaker": "Ada",
+            "untrusted": False,
+        }
+    ],
+}
 CANDIDATES = {"ids": [A], "terms": ["dense"], "values": [[0.61]]}
 _HYDRATION = public.Hydration(
     id=B,

@@ -17,6 +17,7 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from cofire import answers as answered
 from cofire import types as public
 from cofire.interchange.report import ImportReport
 from cofire.retrieval.features import TERMS
@@ -113,6 +114,33 @@ RecallAnswer = _model(
     text=Text,
 )
 HydrationAnswer = _model(public.Hydration, "Hydration", text=Text)
+Cited = _model(
+    answered.Citation,
+    "Cited",
+    number=(int, Field(ge=1, description="Its mark in `marked`.")),
+)
+
+
+class Near(Answer):
+    """A memory that came near an answer."""
+
+    id: str
+    text: str
+    time: datetime
+    speaker: str | None
+    score: float
+    untrusted: bool
+
+
+AnswerToQuestion = _model(
+    answered.Answer,
+    "AnswerToQuestion",
+    ("citations", "recall", "context"),
+    citations=(list[Cited], ...),  # type: ignore[valid-type]
+    recall=(str, Field(description="The recall that it was made from: feedback is given on it.")),
+    nearest=(list[Near], Field(description="What came nearest, where there is no answer.")),
+    context=(described(answered.Context) | None, Field(description="If it was asked for.")),
+)
 SleepReport = _model(
     public.SleepReport,
     "SleepReport",
