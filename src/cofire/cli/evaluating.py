@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cofire.cli import evaluating_compare, evaluating_judge, evaluating_sets
 from cofire.cli.commands import Group, command
+from cofire.cli.evaluating_answers import AnswerOptions, taking_answers
+from cofire.cli.evaluating_runs import EVERY, Columns, answered
 from cofire.cli.options import Common, numbers, words
+from cofire.cli.telling import tell
 from cofire.errors import InputError
 
 _ALONE = ("store", "identity", "user", "project", "tenant", "json", "no_vectors")
@@ -19,7 +22,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     group = typer.Typer(
         name="evaluate",
-        help="Measure recall on a benchmark.",
+        help="Measure recall and answers on benchmarks.",
         rich_markup_mode=None,
         cls=Group,
         epilog="cofire evaluate locomo locomo10.json",
@@ -36,9 +39,13 @@ def register(app: typer.Typer) -> None:
             "cofire evaluate locomo locomo10.json --learning --json learning.json",
             "cofire evaluate locomo locomo10.json --learning --arms cofire,shuffled --splits 2",
             "cofire evaluate locomo locomo10.json --learning --ground dense",
+            "cofire evaluate locomo locomo10.json --answer oracle --tokens 500,1000,2000",
+            "cofire evaluate locomo locomo10.json --model openai:gpt-4o-mini --judge openai:gpt-4o "
+            "--ablations --seeds 0,1,2 --report report",
         ),
         without=_ALONE,
-    )(locomo)
+    )(taking_answers(locomo))
+    evaluating_sets.register(group)
     command(
         group,
         "verifier",
@@ -48,6 +55,8 @@ def register(app: typer.Typer) -> None:
         ),
         without=_ALONE,
     )(verifier)
+    evaluating_judge.register(group)
+    evaluating_compare.register(group)
     app.add_typer(group)
 
 
@@ -55,16 +64,28 @@ def locomo(
     common: Common,
     *,
     path: Annotated[str, typer.Argument(metavar="PATH", help="LoCoMo's JSON file.")],
+    answers: AnswerOptions,
     corrections: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Corrections of its answer key, applied before."),
     ] = None,
     profiles: Annotated[
-        str, typer.Option(metavar="NAMES", help="Profiles to compare, as in cofire,dense.")
-    ] = "cofire,dense,lexical",
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Profiles to compare, as in cofire,dense. Default: cofire,dense,lexical; with a "
+            "model: cofire.",
+        ),
+    ] = None,
     k: Annotated[
-        str, typer.Option("--k", metavar="NUMBERS", help="Lengths of the list to score.")
-    ] = "5,10,20,30",
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="NUMBERS",
+            help="Lengths of the list to score. Default: 5,10,20,30. With answers: contexts of so "
+            "many memories.",
+        ),
+    ] = None,
     json: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", help="Write every figure to a file; `-`: print it."),
@@ -77,9 +98,13 @@ def locomo(
         ),
     ] = False,
     slept: Annotated[
-        bool,
-        typer.Option("--slept", help="Consolidate every memory first, without a language model."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--slept/--no-slept",
+            help="Consolidate every memory first, without a language model. Default: no; with "
+            "answers: yes.",
+        ),
+    ] = None,
     database: Annotated[
         str | None,
         typer.Option(
@@ -89,9 +114,12 @@ def locomo(
         ),
     ] = None,
     ablations: Annotated[
-        bool,
-        typer.Option("--ablations/--no-ablations", help="Also switch every mechanism off in turn."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--ablations/--no-ablations",
+            help="Also switch every mechanism off in turn. Default: yes; with answers: no.",
+        ),
+    ] = None,
     learning: Annotated[
         bool,
         typer.Option(
@@ -123,13 +151,28 @@ def locomo(
         bool,
         typer.Option("--sweeps", help="With --learning: also vary one constant after another."),
     ] = False,
-) -> None:
-    """Score the recall of evidence on LoCoMo's conversations.
+) -> int:
+    """Score the recall of evidence on LoCoMo's conversations, or answers to its questions.
 
     Prints tables: per category and k, for turns and for sessions, with tokens and time, and how
     well a recall knows that there is no answer. Needs no language model; the conversations go into
-    a temporary store.
+    a temporary store. With --answer or --model the questions are answered and the answers scored.
     """
+    if answers.asked_for:
+        from cofire.evaluation.qa.locomo_set import locomo_set
+
+        if learning or database is not None:
+            raise InputError("--learning and --database do not go with --answer and --model")
+        columns = Columns(
+            profiles=profiles, ks=() if k is None else numbers(k, "--k"),
+            ablations=bool(ablations), slept=slept is not False, left_out=cross_validate,
+        )  # fmt: skip
+        return answered(
+            common, answers, columns, path,
+            read=lambda: locomo_set(path, corrections=corrections), json=json,
+        )  # fmt: skip
+    if given := answers.given():
+        raise InputError(f"{', '.join(given)}: only with --answer or --model")
     if learning:
         _learning(
             common,
@@ -141,10 +184,10 @@ def locomo(
             sweeps=sweeps,
             json=json,
         )
-        return
+        return 0
     if splits is not None or arms is not None or ground is not None or sweeps:
         raise InputError("--splits, --arms, --ground and --sweeps go with --learning")
-    names, ks = words(profiles, "--profiles"), numbers(k, "--k")
+    names, ks = words(profiles or EVERY, "--profiles"), numbers(k or "5,10,20,30", "--k")
     from cofire.cli.progress import stages
     from cofire.evaluation.locomo import evaluate_locomo
     from cofire.evaluation.report import render, to_json
@@ -155,14 +198,15 @@ def locomo(
             corrections=corrections,
             profiles=names,
             ks=ks,
-            ablations=ablations,
+            ablations=ablations is not False,
             cross_validate=cross_validate,
-            slept=slept,
+            slept=bool(slept),
             database=database,
             embedder=common.embedder,
             progress=stage,
         )
-    _tell(render(result), to_json(result), json)
+    tell(render(result), to_json(result), json)
+    return 0
 
 
 def verifier(
@@ -181,7 +225,7 @@ def verifier(
     from cofire.evaluation.verification import outcomes, render_verification, verification_figures
 
     found = outcomes()
-    _tell(render_verification(found), verification_figures(found), json)
+    tell(render_verification(found), verification_figures(found), json)
 
 
 def _learning(
@@ -217,30 +261,4 @@ def _learning(
             progress=stage,
         )
     figures = learning_figures(result)
-    _tell(render_learning(figures), figures, json)
-
-
-def _tell(text: str, figures: object, json: str | None) -> None:
-    """Print the tables and keep the figures, or print the figures alone."""
-    from cofire.cli.output import print_json, write
-
-    if json == "-":
-        print_json(figures)
-        return
-    write(text.rstrip())
-    if json is not None:
-        _keep(figures, Path(json).expanduser())
-
-
-def _keep(figures: object, path: Path) -> None:
-    """Write the figures beside their place first, so that no half of a file is ever there."""
-    from cofire.cli.output import dumps, note
-    from cofire.plain import plain
-
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(dumps(plain(figures), indent=2) + "\n", encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    note(f"Figures written to {path}.")
+    tell(render_learning(figures), figures, json)

@@ -1,0 +1,328 @@
+"""Results set against each other, question by question.
+
+A side is one arm of one result. Two sides are compared over the questions that both were asked
+under the same seed; nothing else can tell a better way to answer from easier questions. Results of
+different data sets or keys are refused; those of different models are compared with a warning,
+because then the model may be what makes the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cofire.dynamics.arrays import F64
+from cofire.errors import FormatError, InputError, NotFoundError
+from cofire.evaluation.intervals import LEVEL, ROUNDS, paired_intervals
+from cofire.evaluation.qa.figures import LARGE, MEASURES, Measure, percent
+from cofire.evaluation.qa.outcomes import Outcome, latest, outcome_of
+from cofire.evaluation.qa.significance import holm, mcnemar, sign_flips
+
+COMPARED = ("judge", "right", "f1", "bleu1", "refused", "falsely_refused")
+"""Measures (`figures.MEASURES`) that are compared."""
+EITHER_OR = frozenset({"judge", "right", "refused", "falsely_refused"})
+"""Those that are true or false of an answer: McNemar's test; the others: sign flips."""
+WARNED = {
+    "model": "answers come from different models, and those may be the whole difference",
+    "judge": "answers were judged by different models",
+    "cofire": "answers come from different versions of Cofire",
+}
+"""What should be the same on both sides → what it means that it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A result file: `name` is what it is called by, `outcomes` are of all its arms."""
+
+    name: str
+    benchmark: str
+    key: str
+    model: str
+    judge: str
+    cofire: str
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+
+    def arms(self) -> dict[str, tuple[Outcome, ...]]:
+        """The outcomes of each arm, in the order of the file."""
+        found: dict[str, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(outcome.arm, []).append(outcome)
+        return {name: tuple(asked) for name, asked in found.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One arm of a result."""
+
+    result: Result
+    arm: str
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+
+
+def read_result(path: Path) -> Result:
+    """The result that `cofire evaluate … --answer --json FILE` wrote.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FormatError: it is no such result.
+    """
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        raise NotFoundError(f"there is no file {path}") from exc
+    except (OSError, ValueError, RecursionError) as exc:
+        raise FormatError(f"{path} is no JSON: {exc}") from exc
+    try:
+        return result_from(given, path.name)
+    except (LookupError, TypeError, AttributeError, ValueError) as exc:
+        raise FormatError(
+            f"{path} is no result of questions answered; `cofire evaluate locomo PATH --answer "
+            "MODEL --json FILE` writes one"
+        ) from exc
+
+
+def result_from(given: Mapping[str, Any], name: str) -> Result:
+    """The result in the JSON of one. Raises LookupError, TypeError, AttributeError or ValueError
+    for what is none."""
+    return Result(
+        name=name,
+        benchmark=str(given["benchmark"]),
+        key=str(given["key"]),
+        model=_told(given.get("model")),
+        judge=_told(given.get("judge")),
+        cofire=_told(given.get("cofire")),
+        outcomes=latest(outcome_of(line) for line in given["outcomes"]),
+    )
+
+
+def _told(value: Any) -> str:
+    """A name, or what stands for it, as a text that can be compared."""
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def sides_of(results: Sequence[Result], baseline: str | None = None) -> list[tuple[Side, Side]]:
+    """What is compared with what, the baseline first.
+
+    Of one result: its arm `baseline` (default: its first) with each other arm. Of several: each
+    arm of the first with the arm of that name in each other; where two results have one arm each,
+    those, whatever their names. With `baseline`: that arm of the first with all of the others.
+
+    Raises InputError where there is nothing to compare.
+    """
+    if not results:
+        raise InputError("name at least one result to compare")
+    arms = [
+        {name: Side(result=one, arm=name, outcomes=asked) for name, asked in one.arms().items()}
+        for one in results
+    ]
+    first = arms[0]
+    if baseline is not None and baseline not in first:
+        raise InputError(
+            f"{results[0].name} has no arm {baseline!r}; it has {', '.join(first) or 'none'}"
+        )
+    if len(results) == 1:
+        base = baseline or next(iter(first), None)
+        pairs = [(first[base], side) for name, side in first.items() if name != base and base]
+    elif baseline is not None:
+        pairs = [(first[baseline], side) for others in arms[1:] for side in others.values()]
+    else:
+        pairs = [pair for others in arms[1:] for pair in _matched(first, others)]
+    if not pairs:
+        raise InputError(
+            "there is nothing to compare: give one result with several arms, or several results "
+            "with arms of the same name, or name the arm to start from with --baseline"
+        )
+    return pairs
+
+
+def _matched(first: dict[str, Side], others: dict[str, Side]) -> list[tuple[Side, Side]]:
+    if len(first) == len(others) == 1:
+        return list(zip(first.values(), others.values(), strict=True))
+    return [(side, others[name]) for name, side in first.items() if name in others]
+
+
+def compare(
+    pairs: Sequence[tuple[Side, Side]], *, seed: int = 0, rounds: int = ROUNDS
+) -> dict[str, Any]:
+    """Every comparison as JSON: "comparisons" (see `_compared`), "level" of the intervals, and
+    "holm", over how many comparisons each p was adjusted by its measure.
+
+    Raises InputError where two sides were not asked the same, or with different gold answers.
+    """
+    found = [_compared(base, other, seed, rounds) for base, other in pairs]
+    tests: dict[str, int] = {}
+    for name in COMPARED:
+        tested = [one["measures"][name] for one in found if one["measures"][name] is not None]
+        tests[name] = len(tested)
+        for measure, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
+            measure["p_holm"] = adjusted
+    return {"level": LEVEL, "seed": seed, "rounds": rounds, "holm": tests, "comparisons": found}
+
+
+def _compared(base: Side, other: Side, seed: int, rounds: int) -> dict[str, Any]:
+    """Two sides: "a" and "b" say which, "warnings" what else is not the same, "pairs" over how many
+    (question, seed) pairs they meet, "only_a" and "only_b" how many of either have no partner;
+    "measures" (b minus a) as `_measured`, "groups" the same for each group."""
+    _refuse_unlike(base.result, other.result)
+    asked = {(one.task, one.seed): one for one in base.outcomes}
+    answered = {(one.task, one.seed): one for one in other.outcomes}
+    both = sorted(asked.keys() & answered.keys())
+    pairs = [(asked[key], answered[key]) for key in both]
+    _refuse_other_gold(base, other, pairs)
+    groups = sorted({one.group for one, _ in pairs})
+    return {
+        "a": _identity(base),
+        "b": _identity(other),
+        "warnings": _warnings(base.result, other.result),
+        "pairs": len(pairs),
+        "questions": len({one.task for one, _ in pairs}),
+        "only_a": len(asked) - len(pairs),
+        "only_b": len(answered) - len(pairs),
+        "measures": _measures(pairs, seed, rounds),
+        "groups": {
+            name: _measures([pair for pair in pairs if pair[0].group == name], seed, rounds)
+            for name in groups
+        },
+    }
+
+
+def _identity(side: Side) -> dict[str, str]:
+    return {"result": side.result.name, "arm": side.arm, "model": side.result.model}
+
+
+def _refuse_unlike(one: Result, other: Result) -> None:
+    for what, a, b in (
+        ("data set", one.benchmark, other.benchmark),
+        ("answer key", one.key, other.key),
+    ):
+        if a != b:
+            raise InputError(
+                f"{one.name} and {other.name} cannot be compared: the {what} of one is {a!r}, "
+                f"of the other {b!r}"
+            )
+
+
+def _refuse_other_gold(base: Side, other: Side, pairs: Sequence[tuple[Outcome, Outcome]]) -> None:
+    unlike = [
+        one.task
+        for one, two in pairs
+        if (one.question, one.gold, one.unanswerable) != (two.question, two.gold, two.unanswerable)
+    ]
+    if unlike:
+        raise InputError(
+            f"{base.result.name} and {other.result.name} cannot be compared: {len(unlike)} of "
+            f"their questions differ in words or gold answer, the first is {unlike[0]}"
+        )
+
+
+def _warnings(one: Result, other: Result) -> list[str]:
+    return [
+        f"{meaning}: {getattr(one, name)} and {getattr(other, name)}"
+        for name, meaning in WARNED.items()
+        if getattr(one, name) != getattr(other, name)
+    ]
+
+
+Pairs = Sequence[tuple[Outcome, Outcome]]
+
+
+def _measures(pairs: Pairs, seed: int, rounds: int) -> dict[str, Any]:
+    return {
+        name: _measured(pairs, MEASURES[name], name in EITHER_OR, seed, rounds) for name in COMPARED
+    }
+
+
+def _measured(
+    pairs: Pairs, measure: Measure, either_or: bool, seed: int, rounds: int
+) -> dict[str, Any] | None:
+    """One measure: "n" pairs with a value on both sides, "unmeasured" those without, "a" and "b"
+    the means, "difference" b - a with its interval, "p" of the test named by "test"; for McNemar's
+    also "gained" and "lost", questions that only b or only a has right. None where n is 0.
+
+    Seeds of a question are not independent, so that a question counts once in every test: with the
+    sum of its differences for the sign flips, with the side on which it is right more often for
+    McNemar's.
+    """
+    found = [(one.task, measure(one), measure(two)) for one, two in pairs]
+    usable = [(task, a, b) for task, a, b in found if a is not None and b is not None]
+    if not usable:
+        return None
+    numbers = {task: at for at, task in enumerate(sorted({task for task, _, _ in usable}))}
+    places = np.array([numbers[task] for task, _, _ in usable], np.int64)
+    first: F64 = np.array([a for _, a, _ in usable], np.float64)
+    second: F64 = np.array([b for _, _, b in usable], np.float64)
+    interval = paired_intervals((second - first)[:, None], places, seed=seed, rounds=rounds)[0]
+    per_task = np.zeros(len(numbers))
+    np.add.at(per_task, places, second - first)
+    return {
+        "n": len(usable),
+        "questions": len(numbers),
+        "unmeasured": len(found) - len(usable),
+        "a": float(first.mean()),
+        "b": float(second.mean()),
+        "difference": {"mean": interval.mean, "low": interval.low, "high": interval.high},
+        **_tested(per_task, either_or, seed),
+    }
+
+
+def _tested(per_task: F64, either_or: bool, seed: int) -> dict[str, Any]:
+    if not either_or:
+        return {"test": "sign flips", "p": sign_flips(per_task, seed=seed)}
+    gained, lost = int((per_task > 0.0).sum()), int((per_task < 0.0).sum())
+    return {"test": "McNemar", "gained": gained, "lost": lost, "p": mcnemar(gained, lost)}
+
+
+def render_comparison(figures: dict[str, Any]) -> str:
+    """Plain-text tables, 100 columns at most but for long names."""
+    lines: list[str] = []
+    for one in figures["comparisons"]:
+        lines += [*_heading(one), "", *_table(one["measures"]), ""]
+        for name, measures in one["groups"].items() if len(one["groups"]) > 1 else ():
+            lines += [f"  {name}", *_table(measures, head=False), ""]
+    lines += [
+        "Values in %; [95 % interval of the difference]. p: exact McNemar for right or wrong, sign",
+        "flips for scores; Holm: p corrected for the number of comparisons of that measure. The p",
+        "of groups are not corrected: they show where a difference lies, not that there is one.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(one: dict[str, Any]) -> list[str]:
+    a, b = (f"{side['arm']} of {side['result']} ({side['model']})" for side in (one["a"], one["b"]))
+    return [
+        *(f"WARNING: {text}." for text in one["warnings"]),
+        f"a: {a}",
+        f"b: {b}",
+        f"{one['pairs']} pairs of {one['questions']} questions; without a partner: "
+        f"{one['only_a']} of a, {one['only_b']} of b.",
+    ]
+
+
+def _table(measures: dict[str, Any], *, head: bool = True) -> list[str]:
+    title = f"{'':17}{'n':>6}{'a':>8}{'b':>8}{'b - a':>8}{'':18}{'p':>9}{'Holm':>9}"
+    rows = [_table_row(name, one) for name, one in measures.items() if one is not None]
+    return [title, "-" * len(title), *rows] if head else rows
+
+
+def _table_row(name: str, one: dict[str, Any]) -> str:
+    a, b = (percent(one[side], one["questions"]) for side in ("a", "b"))
+    decimals = 1 if one["questions"] >= LARGE else 0
+    low, middle, high = (
+        f"{100.0 * one['difference'][part]:+.{decimals}f}" for part in ("low", "mean", "high")
+    )
+    adjusted = _p(one["p_holm"]) if "p_holm" in one else ""
+    return (
+        f"{name.replace('_', ' '):17}{one['n']:6}{a:>8}{b:>8}{middle:>8}  {f'[{low}, {high}]':16}"
+        f"{_p(one['p']):>9}{adjusted:>9}"
+    ).rstrip()
+
+
+def _p(value: float) -> str:
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -1,0 +1,173 @@
+"""A result as tables for a terminal: at most a hundred columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cofire.evaluation.qa.charts import main_measure, measured
+from cofire.evaluation.qa.figures import percent
+
+WIDTH = 100
+TITLES = {
+    "judge": "Right, as the judge says, in %",
+    "f1": "F1, in %",
+    "bleu1": "BLEU-1, in %",
+    "right": "Right, in %",
+    "evidence_whole": "All of the evidence in the context, in %",
+}
+"""Measures with a table of their own, in its order."""
+_SHORT = {
+    "single-session-user": "ss-user",
+    "single-session-assistant": "ss-assist",
+    "single-session-preference": "ss-pref",
+    "temporal-reasoning": "temporal",
+    "knowledge-update": "update",
+    "multi-session": "multi-s",
+    "open-domain": "open-dom",
+    "single-hop": "single-h",
+}
+_COLUMN = 10
+_LONGEST = 31
+"""Characters of an arm's name at most."""
+
+
+def render_result(result: Mapping[str, Any]) -> str:
+    """The tables of a result (`figures_of`, with "model", "judge", "settings")."""
+    arms: Mapping[str, Any] = result["arms"]
+    if not arms:
+        return "Nothing was answered.\n"
+    main = main_measure(result)
+    names = [main, *(name for name in TITLES if name != main)]
+    found = [name for name in names if any(measured(arm, name) for arm in arms.values())]
+    lines = [_heading(result), ""]
+    for name in found:
+        lines += [*_scores(arms, name, result), ""]
+    lines += [*_refusals(arms), ""] if _refusals(arms) else []
+    return "\n".join([*lines, *_costs(arms)]) + "\n"
+
+
+def _heading(result: Mapping[str, Any]) -> str:
+    asked = max((arm["all"] or arm["apart"] or {"questions": 0})["questions"] for arm in
+                result["arms"].values())  # fmt: skip
+    judge = f", judged by {result['judge']}" if result.get("judge") else ""
+    return (
+        f"{result['benchmark']}, {result['key']} key: {asked:,} questions that count, answered by "
+        f"{result.get('model', 'nobody')}{judge}."
+    )
+
+
+def _label(arms: Mapping[str, Any]) -> int:
+    return min(_LONGEST, max(len(name) for name in arms))
+
+
+def _named(name: str, width: int) -> str:
+    """A name that is too long loses its middle, never its bound."""
+    if len(name) <= width:
+        return f"{name:{width}}"
+    base, _, bound = name.rpartition(" ")
+    kept = max(1, width - len(bound) - 2)
+    return f"{base[:kept]}… {bound}"[:width]
+
+
+def _scores(arms: Mapping[str, Any], measure: str, result: Mapping[str, Any]) -> list[str]:
+    width = _label(arms)
+    apart = set(result.get("scored_apart") or ())
+    groups = [
+        group
+        for group in dict.fromkeys(group for arm in arms.values() for group in arm["groups"])
+        if any(_of(arm, group, measure) for arm in arms.values())
+    ]
+    room = (WIDTH - width - 26) // _COLUMN
+    shown = sorted(groups, key=lambda group: group in apart)[:room]
+    weighted = any((arm["weighted"] or {"missing": [0]})["missing"] == [] for arm in arms.values())
+    average = "weighted" if weighted else "all"
+    head = (
+        f"{'':{width}}" + "".join(f"{_SHORT.get(name, name)[:9]:>{_COLUMN}}" for name in shown)
+        + f"{average:>10}{'95 %':>15}"
+    )  # fmt: skip
+    lines = [f"{TITLES[measure]}:", "", head, "-" * len(head)]
+    for name, arm in arms.items():
+        cells = "".join(f"{_cell(_of(arm, group, measure)):>{_COLUMN}}" for group in shown)
+        total = measured(arm, measure)
+        lines.append(f"{_named(name, width)}{cells}{_cell(total):>10}{_interval(total):>15}")
+    first = next(iter(arms.values()))
+    counts = [_of(first, group, measure) for group in shown]
+    asked = [one["questions"] if one else 0 for one in counts]
+    whole = sum(n for group, n in zip(shown, asked, strict=True) if group not in apart)
+    numbers = "".join(f"{n:>{_COLUMN},}" for n in asked)
+    lines.append(f"{'N':{width}}{numbers}{whole:>10,}")
+    return lines
+
+
+def _of(arm: Mapping[str, Any], group: str, measure: str) -> Mapping[str, Any] | None:
+    block = arm["groups"].get(group)
+    found: Mapping[str, Any] | None = block["measures"].get(measure) if block else None
+    return found
+
+
+def _cell(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return "-"
+    return percent(found["mean"], found.get("questions", found["n"]))
+
+
+def _interval(found: Mapping[str, Any] | None) -> str:
+    return "" if not found else f"{100 * found['low']:.1f} to {100 * found['high']:.1f}"
+
+
+def _refusals(arms: Mapping[str, Any]) -> list[str]:
+    """Refused where there is no answer, and falsely where there is one, side by side."""
+    both = {
+        name: arm["refusals"] for name, arm in arms.items() if arm["refusals"].get("unanswerable")
+    }
+    if not both:
+        return []
+    width = _label(arms)
+    head = (
+        f"{'':{width}}{'refused':>10}{'of':>7}{'by gate':>9}{'falsely':>10}{'of':>7}{'by gate':>9}"
+        f"{'gate at':>9}{'AUC':>7}"
+    )
+    lines = ["Refusals, in %: of questions without an answer, and falsely of those with one:", "",
+             head, "-" * len(head)]  # fmt: skip
+    for name, found in both.items():
+        without, having = found["unanswerable"], found["answerable"]
+        gate = found["threshold"]
+        auc = found["auc"]
+        lines.append(
+            f"{_named(name, width)}{_refused(without)}{_refused(having)}"
+            f"{'-' if gate is None else f'{gate:.2f}':>9}{'-' if auc is None else f'{auc:.2f}':>7}"
+        )
+    return lines
+
+
+def _refused(kind: Mapping[str, Any] | None) -> str:
+    if not kind:
+        return f"{'-':>10}{0:>7}{'-':>9}"
+    gate = kind["reasons"].get("gate", 0.0)
+    count = kind["n"]
+    return f"{percent(kind['refused'], count):>10}{count:>7,}{percent(gate, count):>9}"
+
+
+def _costs(arms: Mapping[str, Any]) -> list[str]:
+    width = _label(arms)
+    head = (
+        f"{'':{width}}{'context':>9}{'sent':>8}{'got':>6}{'recall ms':>11}{'model s':>9}"
+        f"{'cost':>9}{'malformed':>10}{'failed':>7}"
+    )
+    lines = ["What a question took (tokens and times: means), and what went wrong:", "",
+             head, "-" * len(head)]  # fmt: skip
+    for name, arm in arms.items():
+        blocks: Sequence[Mapping[str, Any]] = [
+            one for one in (arm["all"], arm["apart"]) if one is not None
+        ]
+        block = blocks[0]
+        tokens = block["tokens"]
+        wrong = [sum(one[what] for one in blocks) for what in ("malformed", "failed")]
+        lines.append(
+            f"{_named(name, width)}{tokens['context']['mean']:>9,.0f}"
+            f"{tokens['input']['mean']:>8,.0f}{tokens['output']['mean']:>6,.0f}"
+            f"{block['recall_ms']['mean']:>11.1f}{block['seconds']['mean']:>9.2f}"
+            f"{sum(one['cost'] for one in blocks):>9.4f}{wrong[0]:>10}{wrong[1]:>7}"
+        )
+    return lines
