@@ -23,6 +23,7 @@ from cofire import (
     settings,
     types,
 )
+from cofire.aio import AsyncPendingAnswer
 from cofire.answering.pending import PendingAnswer
 from cofire.retrieval import profiles
 from cofire.store.records import Finding
@@ -103,6 +104,8 @@ def parts() -> Iterator[str]:
         yield from value(cls)
     yield "From `cofire.answering.pending`:\n"
     yield from value(PendingAnswer)
+    yield "From `cofire.aio`:\n"
+    yield from value(AsyncPendingAnswer)
     yield "## Functions and constants\n"
     yield "From `cofire.types`.\n"
     for function in defined(types, inspect.isfunction):

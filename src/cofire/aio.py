@@ -11,9 +11,12 @@ import functools
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
 
+from cofire.answering.pending import PendingAnswer
+from cofire.answers import Answer, AnswerOptions, Context
 from cofire.memory import Memory
+from cofire.models import Generator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,6 +51,49 @@ class _Threaded(Generic[P, R]):
             return await instance._run(functools.partial(verb, instance._memory, *args, **kwargs))
 
         return call
+
+
+class AsyncPendingAnswer:
+    """`PendingAnswer` for asyncio, which `AsyncMemory.answering` gives: iterate over it with
+    `async for`, then await `answer()`. `async with` closes it."""
+
+    def __init__(self, memory: AsyncMemory, pending: PendingAnswer) -> None:
+        """For `AsyncMemory.answering`; takes over `pending` and closes it."""
+        self._memory = memory
+        self._pending = pending
+
+    @property
+    def context(self) -> Context:
+        """What the model is given."""
+        return self._pending.context
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        piece = await self._memory._run(lambda: next(iter(self._pending), None))
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def answer(self) -> Answer:
+        """The whole answer; what is left of it is waited for. Raises as `Memory.answer` does."""
+        return await self._memory._run(lambda: self._pending.answer)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop the model, after the piece it is at; closing again does nothing."""
+        await self._memory._run(self._pending.close)
 
 
 class AsyncMemory:
@@ -86,10 +132,20 @@ class AsyncMemory:
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._memory.close)
 
+    async def answering(
+        self,
+        question: str,
+        *,
+        model: Generator | str | None = None,
+        **options: Unpack[AnswerOptions],
+    ) -> AsyncPendingAnswer:
+        pending = await self._run(lambda: self._memory.answering(question, model=model, **options))
+        return AsyncPendingAnswer(self, pending)
+
+    answering.__doc__ = Memory.answering.__doc__
     remember = _Threaded(Memory.remember)
     recall = _Threaded(Memory.recall)
     answer = _Threaded(Memory.answer)
-    answering = _Threaded(Memory.answering)
     candidates = _Threaded(Memory.candidates)
     count_tokens = _Threaded(Memory.count_tokens)
     similarity = _Threaded(Memory.similarity)

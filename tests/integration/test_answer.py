@@ -287,3 +287,19 @@ def test_answers_for_asyncio(tmp_path: Path) -> None:
             return answer.marked
 
     assert asyncio.run(run()) == "Pot [1]."
+
+
+def test_pieces_for_asyncio(tmp_path: Path) -> None:
+    async def run() -> tuple[list[str], str]:
+        async with await AsyncMemory.open(tmp_path / "store.db") as memory:
+            await memory.remember("The key is under the blue pot.", speaker="Ada")
+            model = says("Under the pot [{}].", "blue")
+            async with await memory.answering("Where is the key?", model=model) as pending:
+                assert pending.context.entries
+                pieces = [piece async for piece in pending]
+                return pieces, (await pending.answer()).text
+
+    pieces, text = asyncio.run(run())
+    assert len(pieces) > 1
+    assert "".join(pieces) == "Under the pot [1]."
+    assert text == "Under the pot."

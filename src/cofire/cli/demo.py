@@ -262,6 +262,7 @@ def _print_next(keep: str | None) -> None:
     say(("Try next", "bold"))
     say('cofire remember "The shed key is in the blue tin." --speaker Ada', indent=2)
     say('cofire recall "How do I get into the shed?" --explain', indent=2)
+    say('cofire ask "How do I get into the shed?"', indent=2)
     say("cofire import notes/       # or a chat export; cofire import --help", indent=2)
 
 
