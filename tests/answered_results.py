@@ -72,6 +72,7 @@ def _outcome(arm: str, reach: tuple[int, int], group: str, number: int, seed: in
         bleu1=None if apart else (0.7 if found else 0.05),
         right=refused if apart else None,
         judged=() if apart else (found, found, None if number == 3 else found),
+        judge_input_tokens=0 if apart else 900, judge_output_tokens=0 if apart else 60,
         evidence=0 if apart else 2, evidence_found=0 if apart else (2 if found else 1),
         confidence=(0.02 + number / 20.0) if apart else (0.3 + number / 20.0),
         context_tokens=tokens + number, input_tokens=tokens + 150, output_tokens=12,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -61,6 +62,7 @@ class AsyncPendingAnswer:
         """For `AsyncMemory.answering`; takes over `pending` and closes it."""
         self._memory = memory
         self._pending = pending
+        self._turn = threading.Lock()
 
     @property
     def context(self) -> Context:
@@ -71,14 +73,14 @@ class AsyncPendingAnswer:
         return self
 
     async def __anext__(self) -> str:
-        piece = await self._memory._run(lambda: next(iter(self._pending), None))
+        piece = await self._in_turn(lambda: next(iter(self._pending), None))
         if piece is None:
             raise StopAsyncIteration
         return piece
 
     async def answer(self) -> Answer:
         """The whole answer; what is left of it is waited for. Raises as `Memory.answer` does."""
-        return await self._memory._run(lambda: self._pending.answer)
+        return await self._in_turn(lambda: self._pending.answer)
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,7 +95,16 @@ class AsyncPendingAnswer:
 
     async def close(self) -> None:
         """Stop the model, after the piece it is at; closing again does nothing."""
-        await self._memory._run(self._pending.close)
+        await self._in_turn(self._pending.close)
+
+    async def _in_turn(self, call: Callable[[], R]) -> R:
+        """A call that was cancelled still runs in its thread: the next one waits for it there."""
+
+        def in_turn() -> R:
+            with self._turn:
+                return call()
+
+        return await self._memory._run(in_turn)
 
 
 class AsyncMemory:

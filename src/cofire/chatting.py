@@ -72,10 +72,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A turn of the conversation, of the person or the assistant."""
+    """A turn of the conversation, of the person or the assistant; `untrusted`: text from outside
+    has influenced it."""
 
     who: str
     text: str
+    untrusted: bool = False
 
 
 class Turn:
@@ -159,7 +161,8 @@ class Conversation:
 
     def _read_recent(self, session: str) -> None:
         for item in reversed(self.memory.list(sessions=session, limit=RECENT).items):
-            self._recent.append(Said(item.speaker or item.role or "user", item.content))
+            who = item.speaker or item.role or "user"
+            self._recent.append(Said(who, item.content, item.untrusted))
 
     def _now(self) -> datetime:
         moment = self._clock()
@@ -206,13 +209,15 @@ class Conversation:
         return receipt
 
     def hear(self, answer: Answer) -> str | None:
-        """Take in a complete reply; gives the id under which it is remembered, if it is. What a
-        context with text from outside has influenced is from outside itself."""
+        """Take in a complete reply; gives the id under which it is remembered, if it is. What text
+        from outside has influenced, in the context or in the turns before, is from outside
+        itself: a model that repeats a page must not make it trusted."""
         self.last = answer
-        self._recent.append(Said("assistant", answer.text))
+        outside = any(entry.untrusted for entry in answer.context.entries)
+        outside = outside or any(said.untrusted for said in self._recent)
+        self._recent.append(Said("assistant", answer.text, outside))
         if answer.extractive or answer.abstained:
             return None
-        outside = any(entry.untrusted for entry in answer.context.entries)
         receipt = self._remember(
             answer.text, self._now(), role="assistant", model=answer.model, untrusted=outside
         )
@@ -251,7 +256,10 @@ class Conversation:
         if self.opening:
             lines.append("(What was in mind when it began:)")
             lines += [fenced_line(entry.line, bullet="- ") for entry in self.opening]
-        lines += [fenced_line(f"{one.who}: {_cut(one.text)}") for one in self._recent]
+        lines += [
+            fenced_line(f"{one.who}: {_cut(one.text)}", untrusted=one.untrusted)
+            for one in self._recent
+        ]
         return "\n".join(lines) or "(It begins now.)"
 
     # What a reply rests on, and what is said of it

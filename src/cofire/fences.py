@@ -22,7 +22,8 @@ _BRACKET = re.compile(_BRACKETS)
 # From the beginning of what stands before the word, and once: a text of brackets takes no longer.
 _IMITATION = re.compile(rf"(?<![\W_])[\W_]++(?={_WORDS})", re.IGNORECASE)
 _CONTROL = re.compile(
-    "<(?=[|\uff5c]|/?s>|/?(?:start|end)_of_turn>)"  # <|im_end|>, </s>, <start_of_turn>
+    # <|im_end|>, </s>, <start_of_turn>, <bos>, <<SYS>>
+    "<(?=[|\uff5c]|/?s>|/?(?:start|end)_of_turn>|[be]os>|</?SYS>)"
     r"|\[(?=/?[A-Z_]{2,}\])"  # [INST], [/INST], [TOOL_CALLS]
 )
 _INDENT = "  "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from cofire.answering.answer import LETTERS, AnswerRule, Spending, prepare
+from cofire.answering.answer import AnswerRule, Spending, prepare
 from cofire.answering.pending import PendingAnswer, Teaching
+from cofire.answering.replies import LETTERS
 from cofire.answers import Answer, AnswerOptions
 from cofire.arguments import (
     as_count,
@@ -26,6 +28,10 @@ from cofire.workings import Workings
 _FILTERS = frozenset(
     {"kinds", "speakers", "sessions", "tags", "metadata", "since", "until", "trusted_only"}
 )
+
+_PROMPT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MOST_TOKENS = 1_000_000_000
+"""Wordpieces of a context at most."""
 
 
 class AnswerVerbs:
@@ -108,8 +114,15 @@ class AnswerVerbs:
         tokens, longest = options.get("tokens"), options.get("max_tokens")
         temperature, seed = options.get("temperature"), options.get("seed")
         prompt = options.get("prompt", "answer")
+        if not isinstance(prompt, str) or _PROMPT.fullmatch(prompt) is None:
+            raise InputError(
+                "a prompt has a name of 1 to 64 letters, digits, - and _: that of its file, "
+                "without .md"
+            )
         return AnswerRule(
-            tokens=settings.answer_tokens if tokens is None else as_count("tokens", tokens),
+            tokens=settings.answer_tokens
+            if tokens is None
+            else as_count("tokens", tokens, MOST_TOKENS),
             k=as_count("k", options.get("k", 60)),
             semantic=as_count("semantic", options.get("semantic", 5), least=0),
             profile=as_profile(options.get("profile", "cofire")),
@@ -142,8 +155,12 @@ def _recent(turns: str | None) -> str | None:
 
 def _choices(prompt: str, choices: Sequence[str]) -> tuple[str, ...]:
     """Raises InputError where a prompt and its choices do not go together."""
-    if isinstance(choices, str) or not all(isinstance(one, str) for one in choices):
+    if not isinstance(choices, list | tuple) or not all(isinstance(one, str) for one in choices):
         raise InputError("choices are a list of texts")
+    for one in choices:
+        as_question("a choice", one)
+    if len(choices) > len(LETTERS):
+        raise InputError(f"there are at most {len(LETTERS)} choices")
     if prompt == "choice" and not 2 <= len(choices) <= len(LETTERS):
         raise InputError(f"the prompt 'choice' takes 2 to {len(LETTERS)} choices")
     return tuple(choices)

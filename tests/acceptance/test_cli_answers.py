@@ -132,6 +132,15 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nothing(
     assert not run.exists()
 
 
+def test_a_dry_run_counts_no_outcomes_of_another_run(tmp_path: Path, evaluate: Evaluate) -> None:
+    data, run = write_locomo(tmp_path, 1), tmp_path / "run"
+    oracle = ("locomo", data, "--no-slept", "--answer", "oracle", "--run", run)
+    assert evaluate(*oracle, "--profiles", "lexical", "--json", "-").code == 0
+    ended = evaluate("locomo", data, "--no-slept", "--model", "openai:m", "--run", run, "--dry-run")
+    assert ended.code == 2
+    assert "is of a run with another answer, model, endpoint" in ended.errors
+
+
 def case() -> dict[str, Any]:
     return {
         "documents": [
@@ -156,6 +165,36 @@ def test_choices(tmp_path: Path, evaluate: Evaluate) -> None:
         assert [one["right"] for one in result["outcomes"]] == [True]
 
 
+def test_what_is_wrong_with_the_data_is_told(tmp_path: Path, evaluate: Evaluate) -> None:
+    data = tmp_path / "choices.json"
+    wrong = case()
+    wrong["questions"].append({"question": "Which?", "choices": ["a", "b"], "answer": "D"})
+    data.write_text(json.dumps(wrong))
+    result = tmp_path / "result.json"
+    ended = evaluate("choices", data, "--no-slept", "--profiles", "cofire", "--json", result)
+    assert ended.code == 0, ended.errors
+    assert "Of the file's entries 1 dropped" in ended.errors
+    assert "question 1: dropped: \"answer\" 'D' is none of its choices" in ended.errors
+    assert "is none of its choices" in result.read_text()
+    del wrong["questions"][0]
+    data.write_text(json.dumps(wrong))
+    ended = evaluate("choices", data)
+    assert ended.code == 2
+    assert "choices.json: there is no question to ask" in ended.errors
+    assert "is none of its choices" in ended.errors
+
+
+def test_why_questions_failed_is_told(
+    tmp_path: Path, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COFIRE_GENERATOR_RETRIES", "0")
+    ended = evaluate("locomo", write_locomo(tmp_path, 1), "--no-slept", "--model", "openai:m",
+                     "--limit", 2, "--run", tmp_path / "run")  # fmt: skip
+    assert ended.code == 1
+    assert "2 questions failed: The language model 'm' at http://127.0.0.1:9/v1" in ended.errors
+    assert "2 questions still to be answered" in ended.errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -164,7 +203,9 @@ def test_choices(tmp_path: Path, evaluate: Evaluate) -> None:
         (("--answer", "model"), 4, "there is no model to answer"),
         (("--model", "openai:m", "--judge", "openai:m"), 2, "would judge its own answers"),
         (("--model", "openai:m", "--max-cost", "1"), 4, "--max-cost needs prices"),
-        (("--model", "nobody:m"), 4, "local"),
+        (("--model", "nobody:m"), 2, "there is no language model 'nobody:m'; name openai:NAME"),
+        (("--answer", "oracle", "--json", "nowhere/x.json"), 2, "there is no folder nowhere"),
+        (("--answer", "oracle", "--report", "/dev/null/x"), 2, "/dev/null is a file"),
         (("--answer", "oracle", "--judge", "local"), 2, "--judge has nothing to say of an oracle"),
         (("--answer", "oracle", "--tokens", "0"), 2, "--tokens takes whole numbers from 1"),
         (("--answer", "oracle", "--seeds", "x"), 2, "--seeds takes whole numbers from 0"),

@@ -54,7 +54,7 @@ def test_without_a_model_the_sentence_that_fits_best(told: Cofire) -> None:
     done = told.ok("ask", QUESTION)
     assert f"Mara, 2 March 2026: “{KEY}” [1]\n\n[1] 2 March 2026, Mara  " in done.out
     assert f"\n    {KEY}\n" in done.out
-    assert "No language model: this is the sentence that fits best, word for word." in done.out
+    assert "No language model: this is what fits best, in the words of who said it." in done.out
     assert done.err == ""
 
 
@@ -251,3 +251,8 @@ class TestOnATerminal:
         endpoint.left.set()
         assert "Behind the^C\ncofire: stopped" in screen.text
         assert "Traceback" not in screen.text
+
+
+def test_a_budget_in_which_nothing_fits_is_told(told: Cofire) -> None:
+    done = told.ok("ask", QUESTION, "--tokens", "5")
+    assert "Nothing of what was recalled fits in so few tokens; --tokens allows more." in done.out

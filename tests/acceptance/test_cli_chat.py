@@ -41,6 +41,13 @@ def turns(cofire: Cofire) -> list[tuple[str | None, str]]:
     return [(item["role"], item["content"]) for item in reversed(items)]
 
 
+def test_no_link_is_said_to_move_that_does_not(cofire: Cofire) -> None:
+    done = chat(cofire, KEY, "The dog is called Gobo.", QUESTION, "/good", "/bad", "/good", "/quit")
+    assert done.out.count("Learned: 1 link moved") == 1
+    assert "Noted, but no link moved: one person moves it only so far in a day." in done.out
+    assert "Nothing changed: this was said before" in done.out
+
+
 def test_a_conversation_without_a_model(cofire: Cofire) -> None:
     done = chat(
         cofire, KEY, "", QUESTION, "/good", "/sources", "/why", "/used 1", "/wrong 9", "/used",
@@ -51,7 +58,7 @@ def test_a_conversation_without_a_model(cofire: Cofire) -> None:
     assert "\x1b" not in done.out
     assert f"> {KEY}\nRemembered.\n" in done.out
     assert f"Ada, {{}}: “{KEY}” [1]".split("{}")[0] in done.out
-    assert "No language model: this is the sentence that fits best" in done.out
+    assert "No language model: this is what fits best" in done.out
     assert "Learned: 1 link moved" in done.out
     assert "Found by its " in done.out
     assert "There is no source 9; there are 1 to 1." in done.out

@@ -107,7 +107,9 @@ def test_threads_that_ask_the_same_at_once_pay_once(tmp_path: Path) -> None:
     assert inner.asked == 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+)  # every example waits for the disk
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=())), max_size=5),
     cut=st.integers(0, 400),

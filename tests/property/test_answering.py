@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cofire.answering.context import compose
 from cofire.answering.dates import with_dates
-from cofire.answering.replies import Citations, choice_of, read_reply, says_unmentioned
+from cofire.answering.refusing import refuses
+from cofire.answering.replies import Citations, choice_of, read_reply
 from cofire.answers import Entry
 from cofire.encoding.expressions import event_times
 from cofire.models.generator import FINISHES
@@ -116,7 +117,7 @@ def test_no_reply_raises(text: str, finish: str) -> None:
     assert reply.text == reply.text.strip()
     assert reply.text or reply.malformed
     reply.text.encode("utf-8")
-    says_unmentioned(text)
+    refuses(text)
     chosen = choice_of(text, 4)
     assert chosen is None or 0 <= chosen < 4
 

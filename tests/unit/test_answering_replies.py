@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cofire.answering.replies import Citations, choice_of, read_reply, says_unmentioned
+from cofire.answering.replies import Citations, choice_of, read_reply
 from cofire.answers import Entry
 
 ENTRIES = tuple(
@@ -76,6 +76,7 @@ def test_json_where_text_was_due_is_read() -> None:
         "Not mentioned", "Not mentioned.", "not mentioned [3]", "Not explicitly mentioned.",
         "It is not mentioned in the memory.", "No information available",
         "The memory does not mention where she lives.", "The lines don\u2019t say.",
+        "I don't know.", "Unknown", "There is no mention of that in the conversation.",
     ],
 )  # fmt: skip
 def test_abstentions(text: str) -> None:
@@ -86,13 +87,15 @@ def test_abstentions(text: str) -> None:
     "text",
     [
         "She has not mentioned it to Bob [3].", "A note that is not signed", "Nothing much",
+        "Not stated explicitly, but she moved to Bergen in 2021.",
+        "Not mentioned, but probably Oslo.",
         "Not mentioned by Ada, but Bob says that they met in Oslo in the spring of 2021 and moved "
         "in together a year after that; the lines of June give the address, the street, the house "
         "number and the colour of the door, which was painted twice in that summer [3].",
     ],
 )  # fmt: skip
 def test_no_abstentions(text: str) -> None:
-    assert not says_unmentioned(text)
+    assert not read_reply(text, ENTRIES, "stop").unmentioned
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from cofire.evaluation.qa.comparing import (
     compare,
     read_result,
     render_comparison,
+    result_from,
     sides_of,
 )
 from cofire.evaluation.qa.outcomes import Outcome
@@ -163,6 +164,15 @@ def test_what_was_not_asked_the_same_is_refused(unlike: dict[str, str]) -> None:
 def test_other_gold_answers_are_refused() -> None:
     with pytest.raises(InputError, match="1 of their questions differ"):
         compare(sides_of([made(outcome("q")), made(outcome("q", gold="other"))]))
+
+
+def test_other_settings_are_warned_of() -> None:
+    one = {"prompts": {"short@1": "aa"}, "temperature": 0.0, "window": 100}
+    other = {"prompts": {"short@1": "bb"}, "temperature": 1.0, "source": "x.json"}
+    given = [result(outcome("q", f1=1.0), settings=settings) for settings in (one, other)]
+    sides = sides_of([result_from(each, "a.json") for each in given])
+    (found,) = compare(sides)["comparisons"]
+    assert found["warnings"] == ["questions were asked under other settings: prompts, temperature"]
 
 
 def test_other_models_are_warned_of() -> None:

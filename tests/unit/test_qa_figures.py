@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cofire.evaluation.qa.figures import figures_of, percent
-from cofire.evaluation.qa.refusals import STEPS, refusal_figures
+from cofire.evaluation.qa.refusal_figures import STEPS, refusal_figures
 from outcomes_of_runs import Data, outcome
 
 LOCOMO = Data(
@@ -175,3 +175,54 @@ def test_percentages_promise_no_more_than_they_know(
     share: float, questions: int, text: str
 ) -> None:
     assert percent(share, questions) == text
+
+
+LONGMEMEVAL = Data(
+    name="longmemeval", counts={"multi-session": 133, "temporal-reasoning": 133, "other": 2}
+)
+
+
+def test_abstention_counts_in_its_type_and_apart_as_the_official_evaluation_has_it() -> None:
+    found = arm(
+        outcome("a", group="multi-session", judged=(True,)),
+        outcome("b", group="multi-session", judged=(False,)),
+        outcome("c_abs", group="multi-session", judged=(True,), unanswerable=True),
+        outcome("d", group="temporal-reasoning", judged=(False,)),
+        outcome("e_abs", group="temporal-reasoning", judged=(False,), unanswerable=True),
+        data=LONGMEMEVAL,
+    )
+    judged = {name: block["measures"]["judge"]["mean"] for name, block in found["groups"].items()}
+    assert judged == {"multi-session": pytest.approx(2 / 3), "temporal-reasoning": 0.0}
+    assert found["all"]["measures"]["judge"]["mean"] == pytest.approx(2 / 5)  # overall accuracy
+    assert found["abstention"]["measures"]["judge"]["mean"] == 0.5
+    assert found["abstention"]["questions"] == 2
+    macro = found["macro"]  # task-averaged accuracy
+    assert macro["measures"]["judge"]["mean"] == pytest.approx(1 / 3)
+    assert macro["missing"] == ["other"]
+    assert found["apart"] is None
+
+
+def test_what_is_scored_apart_is_no_abstention_of_those_that_count() -> None:
+    found = arm(
+        outcome("a", group="temporal", f1=1.0),
+        outcome("b", group="adversarial", f1=1.0, unanswerable=True),
+    )
+    assert found["abstention"] is None
+    assert found["apart"]["questions"] == 1
+    assert found["macro"]["weights"] == {"temporal": 1}
+
+
+def test_no_runs_of_a_judge_agree_on_what_none_was_asked() -> None:
+    found = arm(
+        outcome("a", judged=(True, False), judge_input_tokens=50, judge_output_tokens=6),
+        outcome("b", judged=(True, True), judge_input_tokens=40, judge_output_tokens=4),
+        outcome("empty", judged=(False, False), text=" "),
+        outcome("failed", judged=(False, False), text="", failed="no reply"),
+        outcome("judge down", judged=(None, None), failed="judge: no reply"),
+    )
+    judge = found["all"]["judge"]
+    assert (judge["replies"], judge["unusable"], judge["unjudged"]) == (4, 0, 1)
+    assert judge["agreement"] == 0.5
+    assert (judge["input_tokens"], judge["output_tokens"]) == (90, 10)
+    # What nobody answered is wrong all the same.
+    assert found["all"]["measures"]["judge"]["mean"] == pytest.approx(1 / 4)

@@ -20,6 +20,8 @@ from cofire.evaluation.qa.comparing import Result, compare, sides_of
 from cofire.evaluation.qa.figures import figures_of
 from cofire.evaluation.qa.markdown import escaped, table
 from cofire.evaluation.qa.report import NO_CHARTS, measured_here, render_report
+from cofire.evaluation.qa.tables import render_result
+from outcomes_of_runs import outcome
 
 
 @pytest.fixture(scope="module")
@@ -249,3 +251,34 @@ def test_the_report_says_that_charts_are_missing(result: dict[str, Any]) -> None
     assert NO_CHARTS in render_report(result, None)
     assert NO_CHARTS not in render_report(result, {})
     assert len(ARMS) == len(result["arms"])
+
+
+LONGMEMEVAL = Questions(
+    name="longmemeval", counts={"multi-session": 133, "temporal-reasoning": 133},
+    scored_apart=frozenset(),
+)  # fmt: skip
+
+
+def longmemeval(*more: str) -> dict[str, Any]:
+    """One right answer of each type, and one wrong to a question without an answer; `more` arms
+    are asked one type alone."""
+    types = ("multi-session", "temporal-reasoning")
+    found = [outcome(kind, group=kind, judged=(True,)) for kind in types]
+    found.append(outcome("x_abs", group=types[0], unanswerable=True, judged=(False,)))
+    found += [outcome(types[0], group=types[0], judged=(True,), arm=arm) for arm in more]
+    return {**figures_of(found, LONGMEMEVAL, rounds=100), "model": "openai:a", "judge": "openai:j"}
+
+
+def test_questions_without_an_answer_are_told_by_themselves_too() -> None:
+    shown = render_result(longmemeval())
+    assert "Questions without an answer, which count in their groups, too, in %:" in shown
+    assert re.search(r"^cofire +1 +0 +0 to 0 +75 ", shown, re.M)
+    told = render_report(longmemeval())
+    assert "| cofire | 1 | 0 [0, 0] | 75 [" in told
+    without = render_result(made_result(GOLDEN_ARMS))
+    assert "mean of groups" not in without  # LoCoMo's stand apart anyway
+
+
+def test_a_column_of_averages_has_one_kind_of_average() -> None:
+    assert re.search(r"^ +multi-s +temporal +weighted", render_result(longmemeval()), re.M)
+    assert re.search(r"^ +multi-s +temporal +all", render_result(longmemeval("dense")), re.M)

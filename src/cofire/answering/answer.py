@@ -18,10 +18,12 @@ from cofire.answering import prompts
 from cofire.answering.context import compose
 from cofire.answering.dates import today_named, with_dates
 from cofire.answering.extractive import extract
-from cofire.answering.replies import Reply, read_reply
+from cofire.answering.replies import LETTERS, Reply, read_reply
 from cofire.answers import NOT_MENTIONED, Answer, Citation, Context, Entry, Reason, Usage
 from cofire.consolidation.budgets import Budget
 from cofire.encoding.expressions import event_times
+from cofire.errors import InputError, NotFoundError
+from cofire.fences import fenced_line
 from cofire.models.generator import Generated, Generation
 from cofire.models.prompt_files import Prompt
 from cofire.recalling import Question, recall
@@ -29,9 +31,6 @@ from cofire.retrieval import opening
 from cofire.retrieval.profiles import COFIRE, Profile
 from cofire.types import Learned, Recall, Recalled, to_micros
 from cofire.workings import Workings
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Before the choices of a question that has some."""
 
 OF_PEOPLE = 4
 """Traits and persona that stand in a context whatever the question, at most."""
@@ -138,13 +137,17 @@ def prepared_with(
 def _request(question: Question, rule: AnswerRule, context: Context, prompt: Prompt) -> Generation:
     choices = (f"{letter}) {text}" for letter, text in zip(LETTERS, rule.choices, strict=False))
     day = question.now.date()
+    asked = with_dates(question.text, event_times(question.text, question.now), day)
+    # Nobody who asks needs marks or control tokens, and many who ask pass on what others wrote.
     request = prompt.about(
         {
             "context": context.text,
-            "question": with_dates(question.text, event_times(question.text, question.now), day),
+            "question": fenced_line(asked, untrusted=True),
             "today": today_named(question.now),
-            "choices": "\n".join(choices),
-            "recent": rule.recent or "",
+            "choices": "\n".join(fenced_line(choice, untrusted=True) for choice in choices),
+            "recent": "\n".join(
+                fenced_line(line, untrusted=True) for line in (rule.recent or "").splitlines()
+            ),
         },
         max_tokens=rule.max_tokens,
         temperature=rule.temperature,
@@ -250,16 +253,21 @@ def _citation(entry: Entry) -> Citation:
 
 def learned(workings: Workings, answer: Answer, *, by: str | None, now: datetime) -> Answer:
     """The answer with what its citations taught: weak positive feedback on its recall, for the
-    memories that a model cited. An extractive answer cites what came first anyway, which teaches
-    nothing."""
+    memories that a model cited; nothing where one of them was forgotten meanwhile. An extractive
+    answer cites what came first anyway, which teaches nothing; nor does one that rests on what is
+    not trusted, which could have told the model what else to cite."""
     known = frozenset(answer.recall.ids)
     used = [id for id in answer.cited if id in known]
-    if answer.extractive or answer.abstained or not used:
+    outside = any(citation.untrusted for citation in answer.citations)
+    if answer.extractive or answer.abstained or outside or not used:
         return answer
-    told: Learned = learning.feedback(
-        workings, answer.recall, credits=dict.fromkeys(used, 1.0), outcome=1.0, by=by,
-        signal="cited", interaction=None, now=now,
-    )  # fmt: skip
+    try:
+        told: Learned = learning.feedback(
+            workings, answer.recall, credits=dict.fromkeys(used, 1.0), outcome=1.0, by=by,
+            signal="cited", interaction=None, now=now,
+        )  # fmt: skip
+    except (InputError, NotFoundError):  # some of it was forgotten while the model was writing
+        return answer
     return replace(answer, learned=told)
 
 

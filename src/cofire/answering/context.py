@@ -9,6 +9,7 @@ repeats what stands there anyway is left out. Everything stands between `fences`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -33,6 +34,7 @@ HEADINGS: dict[Section, str] = {
 """What stands before each part, if there is more than what was said."""
 
 _ABOUT_PEOPLE = frozenset({Kind.TRAIT, Kind.PERSONA})
+_IMITATED = re.compile(r"(\n[^\S\n]*+\d{1,4})[)\uff09]")
 _LABEL = "99) "
 """As many wordpieces as a label has."""
 
@@ -154,8 +156,7 @@ class _Draft:
                 if line.day is not None and line.day != day:
                     lines[0].append(_day_line(line.day))
                 day = line.day
-            told = fenced_line(f"{entry.label}) {entry.text}", untrusted=entry.untrusted)
-            lines[entry.untrusted].append(told)
+            lines[entry.untrusted].append(_told(entry))
         text = rendered(*lines)
         return Context(
             text=text, entries=tuple(entries), tokens=self._count(text), left_out=left_out
@@ -232,6 +233,13 @@ def _new(
         and there.issuperset(quoted.id for quoted in record.evidence)
     }
     return [line for line in lines if line.entry.id not in repeated]
+
+
+def _told(entry: Entry) -> str:
+    """An entry's line. Whoever said it, a model's control tokens in it are none, as many servers
+    obey them wherever they stand; and no other line of it looks as if it had a label."""
+    line = fenced_line(f"{entry.label}) {entry.text}", untrusted=True)
+    return _IMITATED.sub(r"\1.", line)
 
 
 def _day_line(day: date) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import TracebackType
 
 from cofire.answering.answer import Prepared, Spending, completed, learned, shortened
-from cofire.answering.replies import Citations
+from cofire.answering.replies import LONGEST, Citations
 from cofire.answers import Answer, Context
 from cofire.errors import PromptTooLongError
 from cofire.models.generator import Generated, Generator
@@ -33,7 +33,8 @@ class Teaching:
 class PendingAnswer:
     """What `Memory.answering` gives: `generate` (slow: the model's reply), then `finish` (short:
     the answer, and what it teaches). Or iterate over it, which does both piece by piece, and take
-    `answer` from it. `close` ends what is left, also in the middle of a stream.
+    `answer` from it. `close` ends what is left, also in the middle of a stream. For one thread at
+    a time.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class PendingAnswer:
         self._spending = spending
         self._answer: Answer | None = None
         self._stream: Pieces[str, None, None] | None = None
+        self._closed = False
 
     def __enter__(self) -> PendingAnswer:
         return self
@@ -80,21 +82,15 @@ class PendingAnswer:
     def generate(self) -> Generated | None:
         """The model's reply; None where none is to be asked. Of a context that its window does not
         hold, half is tried. Raises GenerationError, ConfigurationError."""
-        for _ in range(SHORTENINGS):
-            if self._model is None or self._prepared.request is None:
-                return None
-            try:
-                return self._model.generate(self._prepared.request)
-            except PromptTooLongError:
-                self._shorten()
-        if self._model is None or self._prepared.request is None:
+        if self._model is None:
             return None
-        return self._model.generate(self._prepared.request)
+        self._prepared, reply = generated(self._workings, self._prepared, self._model)
+        return reply
 
-    def finish(self, generated: Generated | None) -> Answer:
+    def finish(self, reply: Generated | None) -> Answer:
         """The answer that the reply makes, with what its citations taught. Raises StoreError."""
         name = "extractive" if self._model is None else self._model.name
-        answer = completed(self._prepared, generated, model=name, spending=self._spending)
+        answer = completed(self._prepared, reply, model=name, spending=self._spending)
         if self._teaching is not None:
             teaching = self._teaching
             answer = learned(self._workings, answer, by=teaching.by, now=teaching.now)
@@ -103,10 +99,13 @@ class PendingAnswer:
 
     @property
     def answer(self) -> Answer:
-        """The whole answer; what is left of it is waited for. Raises as `generate` does."""
-        if self._answer is None and self._stream is None:
+        """The whole answer; what is left of it is waited for. Once it is there no model is asked
+        again. Raises as `generate` does."""
+        if self._answer is not None:
+            return self._answer
+        if self._stream is None and not self._closed:
             return self.finish(self.generate())
-        for _ in self:
+        for _ in self._stream or ():
             pass
         if self._answer is None:
             raise RuntimeError("this answer was closed, or failed, before it was complete")
@@ -121,6 +120,7 @@ class PendingAnswer:
 
     def close(self) -> None:
         """Stop the model and let go of it; closing again does nothing."""
+        self._closed = True
         if self._stream is not None:
             self._stream.close()
         if self._owned and self._model is not None:
@@ -128,24 +128,32 @@ class PendingAnswer:
 
     def written(self) -> Pieces[str, None, Generated | None]:
         """As `generate`, in pieces of `Answer.marked`: what it returns is for `finish`. Nothing is
-        told where no model is to be asked. To close it early ends the request. Raises as `generate`
-        does, also in the middle."""
+        told where no model is to be asked. To close it early ends the request, and so does a model
+        that writes more than is read of a reply. Raises as `generate` does, also in the middle."""
         if self._model is None or self._prepared.request is None:
             return None
         citations = Citations(self._prepared.context.entries)
         whole: Generated | None = None
+        text = ""
         with closing(self._streamed(self._model)) as parts:
             for part in parts:
                 if isinstance(part, Generated):
                     whole = part
-                elif told := citations.feed(part):
+                    break
+                text += part[: LONGEST + 1 - len(text)]
+                if told := citations.feed(part[:LONGEST]):
                     yield told
+                if len(text) > LONGEST:
+                    whole = Generated(text=text, finish="length")
+                    break
         if rest := citations.end():
             yield rest
         return whole
 
     def _pieces(self) -> Pieces[str, None, None]:
-        if self._model is None or self._prepared.request is None:
+        if self._answer is not None:
+            yield self._answer.marked
+        elif self._model is None or self._prepared.request is None:
             yield self.finish(None).marked
         else:
             self.finish((yield from self.written()))
@@ -159,15 +167,27 @@ class PendingAnswer:
             try:
                 yield from streamed(model, request)
             except PromptTooLongError:
-                if not left:
+                shorter = shortened(self._workings, self._prepared) if left else None
+                if shorter is None:
                     raise
-                self._shorten()
+                self._prepared = shorter
             else:
                 return
 
-    def _shorten(self) -> None:
-        """Half the context. Raises the error that is being handled where nothing would be left."""
-        shorter = shortened(self._workings, self._prepared)
-        if shorter is None:
-            raise  # noqa: PLE0704  the model's own error says best what is wrong
-        self._prepared = shorter
+
+def generated(
+    workings: Workings, prepared: Prepared, model: Generator
+) -> tuple[Prepared, Generated | None]:
+    """The model's reply (None: none is due), and what it was asked in the end: of a context that
+    its window does not hold, half is tried. Raises GenerationError, ConfigurationError."""
+    for left in range(SHORTENINGS, -1, -1):
+        if prepared.request is None:
+            break
+        try:
+            return prepared, model.generate(prepared.request)
+        except PromptTooLongError:
+            shorter = shortened(workings, prepared) if left else None
+            if shorter is None:
+                raise
+            prepared = shorter
+    return prepared, None

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cofire.answering.refusing import refuses
 from cofire.answers import Entry
 from cofire.models.generator import Finish
 
@@ -26,19 +27,11 @@ _LABEL = re.compile(
     r"\A\s*(?:\*\*)?(?:short |final |the )?(?:answer|letter)(?:\*\*)?\s*:(?:\*\*)?\s*", re.I
 )
 _CODE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.S)
-_BEFORE = re.compile(r"\s+([.,;:!?\u3002\uff0c])")
+# From where blanks begin, and once: a text of line breaks takes no longer than another.
+_BEFORE = re.compile(r"(?<!\s)\s++([.,;:!?\u3002\uff0c])")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_MENTIONED = re.compile(
-    r"\W*(?:(?:it|this|that|the answer|the information)(?: is|'s|\u2019s| was)? )?"
-    r"(?:not (?:explicitly |directly |specifically )?(?:mentioned|stated|specified|said)\b"
-    r"|no information (?:is )?(?:available|given|found)\b"
-    r"|(?:the )?(?:lines|memory|memories|context|conversations?|text) "
-    r"(?:do(?:es)? not|don't|doesn't|don\u2019t|doesn\u2019t) "
-    r"(?:explicitly |directly |specifically )?(?:mention|say|state|specify|contain|tell)\b)",
-    re.I,
-)
-LONGEST_ABSTENTION = 240
-"""Characters of a text up to which it may be an abstention: a longer one tells something."""
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Before the choices of a question that has some."""
 LONGEST = 20_000
 """Characters of a reply that are read at all."""
 _WIDEST = 20
@@ -132,13 +125,8 @@ def read_reply(text: str, entries: Sequence[Entry], finish: Finish) -> Reply:
         marked=marked,
         labels=labels,
         malformed=wrong,
-        unmentioned=says_unmentioned(plain),
+        unmentioned=refuses(plain),
     )
-
-
-def says_unmentioned(text: str) -> bool:
-    """Whether a text says no more than that the answer is not to be found."""
-    return len(text) <= LONGEST_ABSTENTION and _NOT_MENTIONED.match(text) is not None
 
 
 def without_marks(marked: str, count: int) -> str:
@@ -157,12 +145,12 @@ def without_marks(marked: str, count: int) -> str:
 def choice_of(text: str, count: int) -> int | None:
     """Which of `count` choices (A, B, …) a reply names, as an index; None where it names none, or
     several."""
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:count]
+    letters = LETTERS[:count]
     first = re.match(rf"[\s(\[\"'*]*([{letters}])(?:[).\]:\"'*,\n]|\s*\Z)", text)
     if first is not None:
         return letters.index(first[1])
     named = re.findall(
-        rf"(?i:\b(?:answer|option|choice|letter))\s*(?:is|:)?\s*\(?([{letters}])\b", text
+        rf"(?i:\b(?:answer|option|choice|letter))\s*+(?:(?:is|:)\s*+)?\(?([{letters}])\b", text
     )
     # "A kite" is no choice: an article or a pronoun is followed by a word.
     article = r"(?!(?<=[AI]) (?!or\b|and\b)[a-z])"

@@ -14,7 +14,8 @@ NEAREST = 5
 BRIEF = 300
 """Columns of a source where it is told briefly."""
 
-WITHOUT_MODEL = "No language model: this is the sentence that fits best, word for word."
+UNSURE = 0.5
+"""Confidence below which what is quoted is more likely no answer than one."""
 _LEFT_MARK = re.compile(r"[\[\u3010]\s*#?\d{1,4}(?:\s*[,;-]\s*#?\d{1,4})*\s*[\]\u3011]")
 
 
@@ -64,14 +65,25 @@ def why_not(answer: Answer) -> str:
     """In a sentence, why there is no answer."""
     lines = many(len(answer.context.entries), "line")
     sure = "" if answer.confidence is None else f" (confidence {answer.confidence:.2f})"
+    nothing = "Nothing was recalled."
+    if answer.recall:
+        nothing = "Nothing of what was recalled fits in so few tokens; --tokens allows more."
     return {
         "gate": f"Most likely nothing of the kind was ever said{sure}; the gate refused.",
         "evidence": f"{answer.model} found no answer in the {lines} that it was given.",
-        "nothing": "Nothing was recalled.",
+        "nothing": nothing,
         "refusal": f"{answer.model} declined to answer, or its endpoint's filter stopped it.",
         "failed": "The model's reply could not be used.",
         "": "",
     }[answer.reason]
+
+
+def unwritten(answer: Answer) -> str:
+    """That no model wrote the answer, and where that is so, that it is hardly one."""
+    text = "No language model: this is what fits best, in the words of who said it."
+    if answer.confidence is not None and answer.confidence < UNSURE:
+        text += " Most likely it is no answer."
+    return text
 
 
 def print_nearest(recall: Recall, most: int = NEAREST) -> None:

@@ -33,7 +33,11 @@ Tokens = Annotated[
     ),
 ]
 ProfileName = Annotated[
-    str, typer.Option(metavar="NAME", help="cofire, or the baselines dense and lexical.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="cofire, the baselines dense and lexical, or a paper's: hela_mem, synapse, atamaia.",
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -188,7 +192,7 @@ def _print_rest(answer: Answer, common: Common, *, nearest: bool, narrowed: bool
     answered.print_warnings(answer, vectors=common.vectors)
     if answer.abstained:
         filters = " The filters may leave nothing." if narrowed else ""
-        say(f"{answered.why_not(answer)}{filters if answer.reason == 'nothing' else ''}")
+        say(f"{answered.why_not(answer)}{filters if not answer.recall else ''}")
         if nearest:
             say("")
             say(("What came nearest:", "bold"))
@@ -201,7 +205,7 @@ def _print_rest(answer: Answer, common: Common, *, nearest: bool, narrowed: bool
         answered.print_sources(answer)
     say("")
     if answer.extractive and not answer.abstained:
-        say(answered.WITHOUT_MODEL)
+        say(answered.unwritten(answer))
     answered.print_remarks(
         answered.written_by(answer), answered.figures(answer), answered.lesson(answer),
         f"Recall {answer.recall.id}",

@@ -36,6 +36,8 @@ from cofire.types import Learned
 EXPLAINED = 3
 """Memories that /why explains where the reply cites none."""
 REASONS = 3
+UNMOVED = 0.001
+"""What a link's strength changes by where only time has passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Screen:
         self._models = models
         self._common = common
         self._ends = False
+        self._strengths: dict[tuple[str, str], float] = {}
 
     def run(self) -> None:
         """The whole conversation. Raises StoreError where the store fails."""
@@ -137,8 +140,8 @@ class Screen:
         model = self._talk.model
         if model is None:
             say(
-                "No language model: questions (with a question mark) are answered by the sentence "
-                "that fits best; what you tell is remembered."
+                "No language model: a question is answered by the sentence that fits best; what "
+                "you tell is remembered."
             )
         else:
             say(f"Replies are written by {model.name}.")
@@ -204,7 +207,7 @@ class Screen:
         if answer.abstained:
             say((f"{answered.why_not(answer)} /sources shows what came nearest.", "dim"))
         elif answer.extractive:
-            say((f"{answered.WITHOUT_MODEL} {answered.figures(answer)}.", "dim"))
+            say((f"{answered.unwritten(answer)} {answered.figures(answer)}.", "dim"))
         else:
             source = "" if answer.citations else "No source. "
             say((f"{source}{answered.figures(answer)}.", "dim"))
@@ -253,14 +256,24 @@ class Screen:
         self._tell_learned(self._talk.feedback(wrong=_numbers(rest)))
 
     def _tell_learned(self, learned: Learned) -> None:
-        if not learned.counted:
-            say("Nothing new: the first word on a source and its question is the one that counts.")
-        elif not learned.links:
+        before = self._strengths
+        moved = [
+            link
+            for link in learned.links
+            if abs(link.strength - before.get((link.a, link.b), 0.0)) > UNMOVED
+        ]
+        self._strengths = before | {(link.a, link.b): link.strength for link in learned.links}
+        if moved:
+            most = max(moved, key=lambda link: link.strength)
+            say(f"Learned: {many(len(moved), 'link')} moved, the strongest is now at "
+                f"{most.strength:.2f}.")  # fmt: skip
+        elif learned.links:
+            say("Noted, but no link moved: one person moves it only so far in a day.")
+        elif learned.counted:
             say("Noted.")
         else:
-            most = max(learned.links, key=lambda link: link.strength)
-            say(f"Learned: {many(len(learned.links), 'link')} moved, the strongest is now at "
-                f"{most.strength:.2f}.")  # fmt: skip
+            say("Nothing changed: this was said before, or nothing is learned yet that it could "
+                "weaken.")  # fmt: skip
 
     def sources(self, _: str) -> None:
         """What the reply rests on, and what else came near."""

@@ -11,7 +11,7 @@ from cofire.cli.commands import Group, command
 from cofire.cli.evaluating_answers import AnswerOptions, taking_answers
 from cofire.cli.evaluating_runs import EVERY, Columns, answered
 from cofire.cli.options import Common, numbers, words
-from cofire.cli.telling import tell
+from cofire.cli.telling import check_places, tell
 from cofire.errors import InputError
 
 _ALONE = ("store", "identity", "user", "project", "tenant", "json", "no_vectors")
@@ -173,6 +173,7 @@ def locomo(
         )  # fmt: skip
     if given := answers.given():
         raise InputError(f"{', '.join(given)}: only with --answer or --model")
+    check_places(json)
     if learning:
         _learning(
             common,

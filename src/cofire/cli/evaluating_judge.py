@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cofire.cli.commands import command
-from cofire.cli.options import Common
+from cofire.cli.options import Common, language_model
 from cofire.errors import ConfigurationError, InputError
 
 
@@ -61,7 +61,7 @@ def judge(
     if not 0.0 <= temperature <= 2.0:
         raise InputError(f"--temperature takes a number from 0 to 2, not {temperature}")
     from cofire.cli.progress import progress
-    from cofire.cli.telling import tell
+    from cofire.cli.telling import check_places, tell
     from cofire.evaluation.qa.judge_agreement import (
         agreement_figures,
         mark,
@@ -72,7 +72,8 @@ def judge(
     from cofire.settings import load_settings
 
     settings = load_settings()
-    generator = make_generator(settings, model)
+    check_places(json)
+    generator = make_generator(settings, language_model(model))
     if generator is None:
         raise ConfigurationError(
             "there is no judge: name one with --judge openai:MODEL, or set COFIRE_GENERATOR"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cofire.cli.evaluating_answers import AnswerOptions
-from cofire.cli.options import Common, words
+from cofire.cli.options import Common, language_model, words
+from cofire.cli.telling import check_places
 from cofire.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -18,9 +20,18 @@ if TYPE_CHECKING:
     from cofire.evaluation.qa.evaluate import Evaluated, Evaluation, Limits
     from cofire.evaluation.qa.planning import Plan
     from cofire.evaluation.qa.tasks import DataSet
+    from cofire.interchange.report import ImportReport
     from cofire.models import Generator
     from cofire.settings import Settings
 
+FILES = {
+    "locomo": "LoCoMo's JSON file",
+    "longmemeval": "a JSON file of LongMemEval",
+    "choices": "a JSON file of cases with choices",
+}
+"""What a data set is read from."""
+SHOWN = 3
+"""Faults of a file, and reasons of failures, that are told."""
 EVERY = "cofire,dense,lexical"
 """Profiles that are compared unless others are named; a model, which costs, is asked of one."""
 
@@ -49,6 +60,7 @@ def answered(
     from cofire.settings import load_settings
 
     _check(options)
+    check_places(json, options.report)
     settings = load_settings(embedder=common.embedder)
     evaluation = _evaluation(options, columns, settings, path, read())
     try:
@@ -65,25 +77,67 @@ def _carried_out(
     from cofire.cli.output import note
     from cofire.cli.progress import stages
     from cofire.evaluation.qa.comparing import read_result
-    from cofire.evaluation.qa.evaluate import evaluate, planned, result_of
+    from cofire.evaluation.qa.evaluate import check_folder, evaluate, result_of
+    from cofire.evaluation.report import loader_figures
 
     earlier = [read_result(Path(file).expanduser()) for file in options.compare or ()]
 
     with _folder(options, evaluation) as folder:
-        plan = planned(evaluation, folder)
+        check_folder(evaluation, folder)  # outcomes of another run are not this plan's
+        plan = _planned(evaluation, folder)
         if options.dry_run:
             _tell_plan(plan, evaluation, json)
             return 0
         if plan.calls or plan.judge_calls:
             note(_plan_line(plan))
-        with stages("Reading", quiet=json == "-") as stage:
-            done = evaluate(evaluation, folder, _limits(options, settings), progress=stage)
+        try:
+            with stages("Reading", quiet=json == "-") as stage:
+                done = evaluate(evaluation, folder, _limits(options, settings), progress=stage)
+        except KeyboardInterrupt:
+            if options.run is not None or evaluation.model is not None:
+                note(f"What was answered is kept in {folder}; the same command goes on with it.")
+            raise
     result = result_of(done, command=shlex.join(["cofire", *sys.argv[1:]]))
+    result["loader"] = loader_figures(evaluation.data.report)
     compared = _compared(result, earlier) if earlier else None
     if compared is not None:
         result["comparisons"] = compared
     _tell(result, options, json)
     return _ending(done, folder)
+
+
+def _planned(evaluation: Evaluation, folder: Path) -> Plan:
+    """What would be asked, and on standard error what of the data is not as it should be: it was
+    read as a whole by then. Raises InputError, which says why, where there is nothing to ask."""
+    from cofire.evaluation.qa.evaluate import planned
+
+    try:
+        plan = planned(evaluation, folder)
+    except InputError as exc:
+        problems = evaluation.data.report.problems
+        first = next((one for one in problems if one.action == "dropped"), None)
+        why = "" if first is None else f" ({first})"
+        raise InputError(
+            f"{evaluation.source}: {exc}{why}; {FILES[evaluation.data.name]} is wanted, see "
+            "docs/reference/evaluation-data.md"
+        ) from exc
+    _tell_faults(evaluation.data.report)
+    return plan
+
+
+def _tell_faults(report: ImportReport) -> None:
+    """How much of the data was left out or mended, and the first cases of what was lost."""
+    from cofire.cli.output import note
+
+    counts = {
+        "dropped": report.dropped, "skipped": report.skipped, "repaired": report.repaired,
+        "noted": report.noted,
+    }  # fmt: skip
+    found = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if found:
+        note(f"Of the file's entries {', '.join(found)}; --json lists each.")
+    for problem in [one for one in report.problems if one.action == "dropped"][:SHOWN]:
+        note(f"  {problem}")
 
 
 def _check(options: AnswerOptions) -> None:
@@ -124,6 +178,7 @@ def _evaluation(
         data=data, source=file.name, digest=content_digest(file), arms=arms, answer=kind,
         asking=_asking(options, settings, model), model=model, judge=judge,
         judge_runs=options.judge_runs, seeds=_seeds(options.seeds), limit=options.limit,
+        endpoint=settings.generator_base_url if model is not None or judge is not None else "",
         spending=Spending(
             input_price=settings.generator_input_price,
             output_price=settings.generator_output_price,
@@ -149,7 +204,8 @@ def _made(settings: Settings, spec: str | None) -> Generator | None:
     """One attempt per call: the run itself tries again, within everybody's limits."""
     from cofire.models import make_generator
 
-    return make_generator(settings.model_copy(update={"generator_retries": 0}), spec)
+    once = settings.model_copy(update={"generator_retries": 0})
+    return make_generator(once, language_model(spec))
 
 
 def _model(options: AnswerOptions, settings: Settings) -> Generator:
@@ -253,6 +309,8 @@ class _PathOf:
 
 def _plan_line(plan: Plan) -> str:
     cost = f", {plan.cost:,.2f} by the prices in the settings" if plan.cost else ""
+    if not (plan.calls or plan.judge_calls):
+        return "No model is asked."
     return (
         f"At most {plan.calls:,} calls to answer and {plan.judge_calls:,} to judge; about "
         f"{plan.input_tokens:,} tokens to send and {plan.output_tokens:,} to receive{cost}. "
@@ -263,14 +321,15 @@ def _plan_line(plan: Plan) -> str:
 def _tell_plan(plan: Plan, evaluation: Evaluation, json: str | None) -> None:
     from dataclasses import asdict
 
-    from cofire.cli.output import print_json, write
+    from cofire.cli.output import many, print_json, write
 
     if json == "-":
         print_json({name: value for name, value in asdict(plan).items() if name != "order"})
         return
     write(
-        f"{plan.questions:,} questions of {plan.materials:,} materials, under "
-        f"{len(evaluation.arms)} arms: {plan.outcomes:,} outcomes, {plan.due:,} of them still due."
+        f"{many(plan.questions, 'question')} of {many(plan.materials, 'material')}, under "
+        f"{many(len(evaluation.arms), 'arm')}: {many(plan.outcomes, 'outcome')}, {plan.due:,} of "
+        "them still due."
     )
     for arm in evaluation.arms:
         write(f"  {arm.name}: {arm.bounded}")
@@ -319,7 +378,11 @@ def _ending(done: Evaluated, folder: Path) -> int:
         note(f"{many(done.kept, 'reply', 'replies')} kept in {folder}.")
     if not done.left:
         return 0
-    why = f"Stopped: {done.stopped}. " if done.stopped else ""
+    why = f"Stopped: {done.stopped.rstrip('.')}. " if done.stopped else ""
+    failures = Counter(one.failed for one in done.outcomes if one.failed)
+    for reason, count in failures.most_common(SHOWN):
+        if not done.stopped or reason.rstrip(".") not in done.stopped:
+            note(f"{many(count, 'question')} failed: {reason.rstrip('.')}.")
     note(
         f"{why}{many(done.left, 'question')} still to be answered; the same command goes on "
         "with them, and asks for nothing twice."

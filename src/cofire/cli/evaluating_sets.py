@@ -11,6 +11,7 @@ from cofire.cli.evaluating_answers import AnswerOptions, taking_answers
 from cofire.cli.evaluating_longmemeval import retrieved
 from cofire.cli.evaluating_runs import Columns, answered
 from cofire.cli.options import Common, numbers
+from cofire.cli.telling import check_places
 from cofire.errors import InputError
 
 _ALONE = ("store", "identity", "user", "project", "tenant", "json", "no_vectors")
@@ -110,6 +111,7 @@ def longmemeval(
         beside = [name for name in answers.given() if name != "--limit"]
         if beside or ablations:
             raise InputError(f"{(beside or ['--ablations'])[0]} goes with --answer or --model")
+        check_places(json)
         retrieved(
             common, path=path, profiles=profiles, k=k, slept=bool(slept), limit=answers.limit,
             jobs=jobs, json=json,

@@ -11,7 +11,7 @@ from cofire import __version__
 from cofire.evaluation.gate_report import render_gate
 from cofire.evaluation.locomo import Asked, Result, subsets, summarise
 from cofire.evaluation.metrics import mean, percentile
-from cofire.interchange import Action
+from cofire.interchange import Action, ImportReport
 
 
 def render(result: Result) -> str:
@@ -95,6 +95,20 @@ def _details(asked: Sequence[Asked], ks: Sequence[int]) -> list[str]:
     return lines
 
 
+def loader_figures(report: ImportReport) -> dict[str, Any]:
+    """What was read of a file, and what was wrong with it: counts, and reasons by what was done."""
+    return {
+        "read": report.read,
+        "repaired": report.repaired,
+        "skipped": report.skipped,
+        "dropped": report.dropped,
+        "noted": report.noted,
+        "problems": {
+            action.value: reasons for action in Action if (reasons := report.reasons(action))
+        },
+    }
+
+
 def to_json(result: Result) -> dict[str, Any]:
     """Everything, down to each question's ranked turns."""
     return {
@@ -107,18 +121,7 @@ def to_json(result: Result) -> dict[str, Any]:
         "cofire": __version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "loader": {
-            "read": result.report.read,
-            "repaired": result.report.repaired,
-            "skipped": result.report.skipped,
-            "dropped": result.report.dropped,
-            "noted": result.report.noted,
-            "problems": {
-                action.value: result.report.reasons(action)
-                for action in Action
-                if result.report.reasons(action)
-            },
-        },
+        "loader": loader_figures(result.report),
         "profiles": {name: _profile(asked, result.ks) for name, asked in result.asked.items()},
         "gating": {name: asdict(gating) for name, gating in result.gating.items()},
         "folds": [

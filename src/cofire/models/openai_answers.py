@@ -12,7 +12,10 @@ from cofire.models.generator import Finish, Generated
 from cofire.models.openai_endpoint import UnusableBodyError
 
 LONGEST_EVENT = 10_000_000
-"""Bytes of one event of a stream at most: a server that never ends one fills no memory."""
+"""Bytes of a completion, or of one event of a stream, at most: a server that never ends one fills
+no memory."""
+LONGEST_STREAM = 64_000_000
+"""Bytes of a whole stream at most: an event has some 300 for each token."""
 
 _FINISHES: dict[str, Finish] = {
     "stop": "stop",
@@ -45,6 +48,22 @@ def read_completion(body: bytes) -> Generated:
     )
 
 
+def whole_body(chunks: Iterable[bytes]) -> bytes:
+    """A body that comes in parts. Raises UnusableBodyError for one that is too long for an answer,
+    and what `chunks` raise."""
+    return _joined([], chunks, b"")
+
+
+def _joined(first: list[bytes], rest: Iterable[bytes], between: bytes) -> bytes:
+    parts, length = first, sum(map(len, first))
+    for part in rest:
+        parts.append(part)
+        length += len(part) + len(between)
+        if length > LONGEST_EVENT:
+            raise UnusableBodyError(f"tells more than {LONGEST_EVENT:,} bytes")
+    return between.join(parts)
+
+
 def read_stream(chunks: Iterable[bytes]) -> Iterator[str | Generated]:
     """The pieces of the answer that `chunks` of bytes tell as server-sent events, and the whole of
     it last; of a server that knows no streams, its completion.
@@ -53,10 +72,10 @@ def read_stream(chunks: Iterable[bytes]) -> Iterator[str | Generated]:
     tells what is no part of an answer, and what `chunks` raise. Once the server has said how the
     answer ended, the answer is whole: then nothing but the count of its tokens can be missing.
     """
-    lines = _lines(chunks)
+    lines = _lines(_bounded(chunks))
     first = next((line for line in lines if line.strip()), b"").removeprefix(b"\xef\xbb\xbf")
     if _FIELD.match(first) is None:
-        whole = read_completion(b"\n".join([first, *lines]))
+        whole = read_completion(_joined([first], lines, b"\n"))
         if whole.text:
             yield whole.text
         yield whole
@@ -122,16 +141,35 @@ def _count(value: object) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
+def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    length = 0
+    for chunk in chunks:
+        length += len(chunk)
+        if length > LONGEST_STREAM:
+            raise UnusableBodyError(f"tells more than {LONGEST_STREAM:,} bytes")
+        yield chunk
+
+
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Lines without their ends: line feed, carriage return, or both; no others, because a text
     may hold what Unicode calls the end of a line."""
-    rest = b""
+    begun: list[bytes] = []  # of a line: joined once, however many chunks it comes in
+    length = 0
     for chunk in chunks:
-        *whole, rest = _LINE_END.split(rest + chunk)
-        yield from whole
-        if len(rest) > LONGEST_EVENT:
+        # What a carriage return ends may go on with the line feed that belongs to it.
+        cut = begun.pop() if begun and begun[-1].endswith(b"\r") else b""
+        *whole, rest = _LINE_END.split(cut + chunk)
+        if whole:
+            yield b"".join([*begun, whole[0]])
+            yield from whole[1:]
+            begun, length = [], 0
+        else:
+            length -= len(cut)
+        begun.append(rest)
+        length += len(rest)
+        if length > LONGEST_EVENT:
             raise UnusableBodyError(f"tells more than {LONGEST_EVENT:,} bytes in one line")
-    yield rest.removesuffix(b"\r")
+    yield b"".join(begun).removesuffix(b"\r")
 
 
 def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:

@@ -141,11 +141,11 @@ class Endpoint:
                     raise UnansweredError(f"{kind} ({tried})", attempts=attempt) from exc
                 wait = self._attempts.pause(attempt)
             except openai.OpenAIError as exc:
-                reason = f"failed: {self._redacted(str(exc))}"
+                reason = f"failed: {self.redacted(str(exc))}"
                 raise UnansweredError(reason, passing=False, attempts=attempt) from exc
             except UnusableBodyError as exc:
                 if last:
-                    raise UnansweredError(str(exc), attempts=attempt) from exc
+                    raise UnansweredError(self.redacted(str(exc)), attempts=attempt) from exc
                 wait = self._attempts.pause(attempt)
             self._sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -174,14 +174,15 @@ class Endpoint:
         if not _passing(status) or last or (wait or 0.0) > self._attempts.longest:
             raise RefusedError(
                 status,
-                self._redacted(refusal.message)[:500],
+                self.redacted(refusal.message)[:500],
                 code=refusal.code,
                 wait=wait,
                 attempts=attempt,
             ) from refusal
         return self._attempts.pause(attempt) if wait is None else wait
 
-    def _redacted(self, message: str) -> str:
+    def redacted(self, message: str) -> str:
+        """What a server says, without the key if it repeats that."""
         return message.replace(self._api_key, "***") if self._api_key else message
 
     def _connected(self) -> OpenAI:
@@ -202,15 +203,38 @@ class Endpoint:
             return self._client
 
 
-def received(chunks: Iterable[bytes], timeout: float) -> Iterator[bytes]:
-    """`chunks` of a body as they come. Raises UnusableBodyError where the connection breaks, or
-    brings nothing for `timeout` seconds (which the request has set)."""
+class Quiet:
+    """How long a server may tell nothing of use: `seconds`, whatever bytes it sends meanwhile."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._until = time.monotonic() + seconds
+
+    @property
+    def over(self) -> bool:
+        """Whether it has lasted too long."""
+        return time.monotonic() > self._until
+
+    def broken_by(self, parts: Iterable[R]) -> Iterator[R]:
+        """The parts of an answer, after each of which it begins anew; the time that whoever takes
+        them needs does not count."""
+        for part in parts:
+            yield part
+            self._until = time.monotonic() + self.seconds
+
+
+def received(chunks: Iterable[bytes], quiet: Quiet) -> Iterator[bytes]:
+    """`chunks` of a body as they come. Raises UnusableBodyError where the connection breaks, brings
+    nothing within the time-out that the request has set, or nothing of use (`quiet`)."""
     # `openai` lets these through, and came with either of two clients over the years.
     clients = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
     try:
-        yield from chunks
+        for chunk in chunks:
+            if quiet.over:
+                raise UnusableBodyError(f"tells nothing of an answer for {quiet.seconds:g} s")
+            yield chunk
     except tuple(client.TimeoutException for client in clients) as exc:
-        raise UnusableBodyError(f"tells nothing for {timeout:g} s") from exc
+        raise UnusableBodyError(f"tells nothing for {quiet.seconds:g} s") from exc
     except tuple(client.HTTPError for client in clients) as exc:
         raise UnusableBodyError("breaks the connection") from exc
 

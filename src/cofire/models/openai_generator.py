@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cofire.errors import GenerationError, PromptTooLongError
 from cofire.models.generator import Generated, Generation
-from cofire.models.openai_answers import read_completion, read_stream
+from cofire.models.openai_answers import read_completion, read_stream, whole_body
 from cofire.models.openai_endpoint import (
     Attempts,
     Endpoint,
+    Quiet,
     RefusedError,
     UnansweredError,
     UnusableBodyError,
@@ -100,11 +101,12 @@ class _Stream:
 class OpenAIGenerator:
     """A chat model behind an OpenAI-compatible address.
 
-    `timeout` is in seconds, per attempt and without an answer. A time-out, a refused connection,
-    429, 5xx and a body that is no answer are tried again, `retries` times, after pauses that
-    double; a pause that the server asks for is kept if it is at most a minute. `max_tokens` bounds
-    every answer, whatever the request allows. A schema is sent as `response_format`; where the
-    endpoint refuses that, JSON is asked for without one, then in words only, and what worked is
+    `timeout` is in seconds, per attempt: within it a whole answer is there, and of a stream the
+    next piece, whatever else the endpoint sends to keep the connection alive. A time-out, a refused
+    connection, 429, 5xx and a body that is no answer are tried again, `retries` times, after pauses
+    that double; a pause that the server asks for is kept if it is at most a minute. `max_tokens`
+    bounds every answer, whatever the request allows. A schema is sent as `response_format`; where
+    the endpoint refuses that, JSON is asked for without one, then in words only, and what worked is
     remembered; so is it with the temperature, the seed and streams. The address is not part of
     `name`. `proxies`: whether it is asked through those that the environment names. `extra`
     gives what this endpoint takes in a request's body beside the protocol.
@@ -163,8 +165,8 @@ class OpenAIGenerator:
                         yield part
             except UnusableBodyError as exc:
                 raise GenerationError(
-                    f"{self._where} broke off in the middle of its answer: it {exc}; try again "
-                    "later",
+                    f"{self._where} broke off in the middle of its answer: it "
+                    f"{self._endpoint.redacted(str(exc))}; try again later",
                     retryable=True,
                     attempts=attempts,
                 ) from exc
@@ -217,8 +219,10 @@ class OpenAIGenerator:
         body = self._body(request, dialect)
 
         def create(client: OpenAI) -> Generated:
-            answer = client.chat.completions.with_raw_response.create(**body, timeout=timeout)
-            return read_completion(answer.content)
+            quiet = Quiet(timeout)
+            sent = client.chat.completions.with_streaming_response.create(**body, timeout=timeout)
+            with sent as response:
+                return read_completion(whole_body(received(response.iter_bytes(), quiet)))
 
         return self._endpoint.send(create, timeout=timeout)
 
@@ -236,7 +240,8 @@ class OpenAIGenerator:
             sent = client.chat.completions.with_streaming_response.create(**body, timeout=timeout)
             with ExitStack() as connection:
                 response = connection.enter_context(sent)
-                parts = read_stream(received(response.iter_bytes(), timeout))
+                quiet = Quiet(timeout)
+                parts = quiet.broken_by(read_stream(received(response.iter_bytes(), quiet)))
                 first = next(parts)
                 return _Stream(chain([first], parts), connection.pop_all())
 

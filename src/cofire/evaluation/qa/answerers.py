@@ -20,18 +20,16 @@ from cofire.answering.answer import (
     learned,
     prepare,
     prepared_with,
-    shortened,
 )
-from cofire.answering.pending import SHORTENINGS
+from cofire.answering.pending import generated
 from cofire.answering.replies import choice_of
 from cofire.answers import Answer, Citation
-from cofire.errors import PromptTooLongError
 from cofire.evaluation.arms import TRUSTED
 from cofire.evaluation.qa.arms import Arm
 from cofire.evaluation.qa.contexts import Evidence, MaterialBench
 from cofire.evaluation.qa.scores import token_f1
 from cofire.evaluation.qa.tasks import Task
-from cofire.models import Generated, Generator
+from cofire.models import Generator
 from cofire.recalling import Question
 from cofire.retrieval.profiles import Profile
 from cofire.workings import Workings
@@ -110,7 +108,7 @@ class Answerer:
             return self._foretold(prepared, task, evidence)
         if self.generator is None:
             return completed(prepared, None)
-        prepared, reply = _generated(workings, prepared, self.generator)
+        prepared, reply = generated(workings, prepared, self.generator)
         return completed(prepared, reply, model=self.name, spending=self.spending)
 
     def _foretold(self, prepared: Prepared, task: Task, evidence: Evidence) -> Answer:
@@ -128,23 +126,6 @@ class Answerer:
             bare, text=text, marked=text, citations=cited, abstained=False, reason="",
             model=self.kind,
         )  # fmt: skip
-
-
-def _generated(
-    workings: Workings, prepared: Prepared, generator: Generator
-) -> tuple[Prepared, Generated | None]:
-    """The model's reply, to a shorter context where its window does not hold this one."""
-    for _ in range(SHORTENINGS):
-        if prepared.request is None:
-            return prepared, None
-        try:
-            return prepared, generator.generate(prepared.request)
-        except PromptTooLongError:
-            shorter = shortened(workings, prepared)
-            if shorter is None:
-                raise
-            prepared = shorter
-    return prepared, None if prepared.request is None else generator.generate(prepared.request)
 
 
 def _gold(task: Task) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
 from typing import Any
 
+from cofire.answering.replies import LETTERS
 from cofire.errors import InputError
 
-LETTERS = string.ascii_uppercase
 FEWEST, MOST = 2, len(LETTERS)
 """How many choices a question may have."""
 

@@ -33,11 +33,17 @@ WARNED = {
     "cofire": "answers come from different versions of Cofire",
 }
 """What should be the same on both sides → what it means that it is not."""
+ASKED = (
+    "prompts", "judge_prompts", "judge_runs", "temperature", "max_tokens", "window", "embedder",
+    "endpoint", "code", "learn", "slept",
+)  # fmt: skip
+"""Settings that should be, too; those that differ are named in one warning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A result file: `name` is what it is called by, `outcomes` are of all its arms."""
+    """A result file: `name` is what it is called by, `outcomes` are of all its arms, `asked` the
+    settings (`ASKED`) that it tells, as texts."""
 
     name: str
     benchmark: str
@@ -45,6 +51,7 @@ class Result:
     model: str
     judge: str
     cofire: str
+    asked: Mapping[str, str] = field(default_factory=dict)
     outcomes: tuple[Outcome, ...] = field(repr=False)
 
     def arms(self) -> dict[str, tuple[Outcome, ...]]:
@@ -89,6 +96,7 @@ def read_result(path: Path) -> Result:
 def result_from(given: Mapping[str, Any], name: str) -> Result:
     """The result in the JSON of one. Raises LookupError, TypeError, AttributeError or ValueError
     for what is none."""
+    settings = given.get("settings") or {}
     return Result(
         name=name,
         benchmark=str(given["benchmark"]),
@@ -96,6 +104,7 @@ def result_from(given: Mapping[str, Any], name: str) -> Result:
         model=_told(given.get("model")),
         judge=_told(given.get("judge")),
         cofire=_told(given.get("cofire")),
+        asked={name: _told(settings[name]) for name in ASKED if name in settings},
         outcomes=latest(outcome_of(line) for line in given["outcomes"]),
     )
 
@@ -223,11 +232,19 @@ def _refuse_other_gold(base: Side, other: Side, pairs: Sequence[tuple[Outcome, O
 
 
 def _warnings(one: Result, other: Result) -> list[str]:
-    return [
+    warnings = [
         f"{meaning}: {getattr(one, name)} and {getattr(other, name)}"
         for name, meaning in WARNED.items()
         if getattr(one, name) != getattr(other, name)
     ]
+    unlike = [
+        name.replace("_", " ")
+        for name in ASKED
+        if name in one.asked and name in other.asked and one.asked[name] != other.asked[name]
+    ]
+    if unlike:
+        warnings.append(f"questions were asked under other settings: {', '.join(unlike)}")
+    return warnings
 
 
 Pairs = Sequence[tuple[Outcome, Outcome]]

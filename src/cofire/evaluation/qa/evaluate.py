@@ -8,10 +8,9 @@ questions it adds those.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,20 @@ import cofire
 from cofire.answering import prompts
 from cofire.answering.answer import Spending
 from cofire.consolidation.budgets import Budget, Spent
-from cofire.errors import CofireError, FormatError, InputError
+from cofire.errors import CofireError
+from cofire.evaluation.qa import prompts as judge_prompts
 from cofire.evaluation.qa.answerers import Answerer, Asking, Kind
 from cofire.evaluation.qa.arms import Arm
 from cofire.evaluation.qa.contexts import MaterialBench
 from cofire.evaluation.qa.figures import figures_of
+from cofire.evaluation.qa.identity import (
+    CODE,
+    OUTCOMES,
+    claim,
+    code_digest,
+    digest_of,
+    refuse_other,
+)
 from cofire.evaluation.qa.keeping import KeptGenerator, KeptReplies, Lines, RunFolder
 from cofire.evaluation.qa.outcomes import Outcome, read_outcomes
 from cofire.evaluation.qa.pacing import PacedGenerator, Pacer, Stop
@@ -34,20 +42,19 @@ from cofire.evaluation.qa.tasks import DataSet, Task
 from cofire.evaluation.tuning import cross_validated
 from cofire.interchange.files import existing
 from cofire.memory import Memory
-from cofire.models import Generator, make_embedder
+from cofire.models import Generated, Generator, make_embedder
 from cofire.models.verifying import VerifiedGenerator
 from cofire.retrieval.profiles import Profile
 from cofire.settings import load_settings
 from cofire.types import Progress
 
-ABOUT, OUTCOMES = "run.json", "outcomes.jsonl"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """`parallel` calls at once, `requests` and `tokens` a minute; `calls`, `all_tokens` and `cost`
-    of everything that the folder keeps, this run's and earlier ones'. None: no limit. A call that
-    fails in passing is made `attempts` times in all."""
+    of everything that the folder keeps, this run's and earlier ones'; a judge's tokens count
+    towards `cost` at the prices of the model that answers. None: no limit. A call that fails in
+    passing is made `attempts` times in all."""
 
     parallel: int = 4
     requests: int | None = None
@@ -62,7 +69,8 @@ class Limits:
 class Evaluation:
     """What is to be evaluated. `source` names the data in the result, `digest` is its content's.
     `model` answers where `answer` is "model"; `judge` judges. Both should make one attempt per
-    call: whoever paces them tries again."""
+    call: whoever paces them tries again. `endpoint` is the address they are asked at ("": none, or
+    this machine): there, a name may mean another model; results keep a digest of it."""
 
     data: DataSet
     source: str
@@ -75,6 +83,7 @@ class Evaluation:
     judge_runs: int = 1
     seeds: tuple[int, ...] = (0,)
     limit: int | None = None
+    endpoint: str = ""
     spending: Spending = field(default_factory=Spending)
     embedder: str = "minilm"
 
@@ -86,11 +95,16 @@ class Evaluation:
     def runs_of_judge(self) -> int:
         return self.judge_runs if self.judge is not None else 0
 
+    def arm_digests(self) -> dict[str, str]:
+        """What each arm is, to the last constant, by its name."""
+        return {arm.name: digest_of(arm) for arm in self.arms}
+
     def about(self) -> dict[str, Any]:
         """What an outcome depends on besides arm, seed and question: what must be the same for
         outcomes to stand in one file."""
         prompt = prompts.load(self.asking.prompt, self.asking.prompts)
         choice = prompts.load("choice", self.asking.prompts)
+        judging = [judge_prompts.load(name) for name in judge_prompts.NAMES]
         return {
             "benchmark": self.data.name,
             "key": self.data.key,
@@ -98,13 +112,18 @@ class Evaluation:
             "answer": self.answer,
             "model": self.answerer.name,
             "judge": None if self.judge is None else self.judge.name,
+            "endpoint": digest_of(self.endpoint) if self.endpoint else None,
             "judge_runs": self.runs_of_judge,
+            "judge_prompts": (
+                {str(one): one.digest for one in judging} if self.judge is not None else {}
+            ),
             "prompts": {str(one): one.digest for one in (prompt, choice)},
             "temperature": self.asking.temperature,
             "max_tokens": self.asking.max_tokens,
             "window": self.asking.window,
             "embedder": self.embedder,
             "cofire": cofire.__version__,
+            CODE: code_digest(),
         }
 
 
@@ -129,8 +148,14 @@ class Evaluated:
         return self.plan.outcomes - sum(not one.failed for one in self.outcomes)
 
 
+def check_folder(evaluation: Evaluation, folder: Path) -> None:
+    """See that the folder, if it is there, is of this run. Raises InputError, FormatError."""
+    refuse_other(folder, evaluation.about(), evaluation.arm_digests())
+
+
 def planned(evaluation: Evaluation, folder: Path | None = None) -> Plan:
-    """What `evaluate` would ask. Raises FormatError, InputError, NotFoundError."""
+    """What `evaluate` would ask, in a folder of this run (`check_folder`). Raises FormatError,
+    InputError, NotFoundError."""
     known = () if folder is None else read_outcomes(folder / OUTCOMES)
     return plan_of(
         evaluation.data, evaluation.arms, evaluation.answerer,
@@ -157,7 +182,7 @@ def evaluate(
     stop = Stop()
     with ExitStack() as stack:
         stack.enter_context(RunFolder(folder))
-        _check(folder / ABOUT, evaluation)
+        claim(folder, evaluation.about(), evaluation.arm_digests())
         # Held here, it is loaded once, and its vectors are kept from one material to the next.
         stack.callback(make_embedder(load_settings(embedder=evaluation.embedder)).close)
         lines = Lines(folder / OUTCOMES, durable=False)
@@ -169,21 +194,22 @@ def evaluate(
         budget = _budget(kept, bounds, evaluation.spending)
         pacer = Pacer(requests=bounds.requests, tokens=bounds.tokens, wait=stop.wait)
 
-        def connected(inner: Generator | None) -> Generator | None:
-            if inner is None:
-                return None
+        def connected(inner: Generator) -> Generator:
+            verified, attempts = VerifiedGenerator(inner), bounds.attempts
             paced = PacedGenerator(
-                VerifiedGenerator(inner),
-                pacer=pacer, budget=budget, stop=stop, attempts=bounds.attempts,
-            )  # fmt: skip
+                verified, pacer=pacer, budget=budget, stop=stop, attempts=attempts
+            )
             return KeptGenerator(paced, kept)
 
-        answerer = replace(evaluation.answerer, generator=connected(evaluation.model))
+        model, judge = (
+            None if one is None else connected(one) for one in (evaluation.model, evaluation.judge)
+        )
+        answerer = replace(evaluation.answerer, generator=model)
         conduct = Conduct(
             answerer=answerer,
             asking=evaluation.asking,
             seeds=seeds_of(answerer, evaluation.seeds),
-            judge=connected(evaluation.judge),
+            judge=judge,
             judge_runs=evaluation.judge_runs,
             limit=evaluation.limit,
             parallel=bounds.parallel,
@@ -196,8 +222,9 @@ def evaluate(
         ).go()  # fmt: skip
         if stop.error is not None and not isinstance(stop.error, CofireError):
             raise stop.error
+        priced = tuple(_priced(one, evaluation) for one in outcomes)
         return Evaluated(
-            evaluation=evaluation, outcomes=outcomes, plan=plan, stopped=stop.reason,
+            evaluation=evaluation, outcomes=priced, plan=plan, stopped=stop.reason,
             error=stop.error, spent=budget.spent, kept=len(kept), damaged=kept.damaged,
         )  # fmt: skip
 
@@ -237,48 +264,20 @@ def content_digest(path: Path) -> str:
 
 
 def folder_name(evaluation: Evaluation) -> str:
-    """The folder of a run that was given none: the same for whatever can stand in one."""
-    about = json.dumps(evaluation.about(), sort_keys=True)
-    return f"{evaluation.data.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    """The folder of a run that was given none: the same for whatever can stand in one. A change of
+    the code alone finds the folder, and in it the replies that were paid for."""
+    about = {name: value for name, value in evaluation.about().items() if name != CODE}
+    return f"{evaluation.data.name}-{digest_of(about)[:12]}"
 
 
-def _check(path: Path, evaluation: Evaluation) -> None:
-    """That the folder is of this run; what is new about it is written down."""
-    about = evaluation.about()
-    arms = {arm.name: _arm_digest(arm) for arm in evaluation.arms}
-    if path.exists():
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-            known: Mapping[str, str] = before.pop("arms")
-        except (ValueError, AttributeError, LookupError) as exc:
-            raise FormatError(f"{path} does not describe a run; remove it to begin anew") from exc
-        other = [name for name in about if before.get(name) != about[name]]
-        other += [f"arm {name!r}" for name, one in arms.items() if known.get(name, one) != one]
-        if other:
-            raise InputError(
-                f"{path.parent} is of a run with another {', '.join(other)}. Use another folder; "
-                f"or remove {ABOUT} and {OUTCOMES} from it, and replies that fit are used again"
-            )
-        arms = {**known, **arms}
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps({**about, "arms": arms}, indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
-
-
-def _arm_digest(arm: Arm) -> str:
-    told = json.dumps(_stable(arm), sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def _stable(value: Any) -> Any:
-    """A value as JSON that is the same in every process: sets are sorted."""
-    if is_dataclass(value):
-        return {one.name: _stable(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _stable(item) for key, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(map(str, value))
-    return [_stable(item) for item in value] if isinstance(value, tuple) else value
+def _priced(outcome: Outcome, evaluation: Evaluation) -> Outcome:
+    """By today's prices: the folder may have outcomes from before these were changed."""
+    if evaluation.model is None:
+        return outcome
+    took = Generated(
+        text="", input_tokens=outcome.input_tokens, output_tokens=outcome.output_tokens
+    )
+    return replace(outcome, cost=evaluation.spending.cost(took))
 
 
 def _budget(kept: KeptReplies, limits: Limits, prices: Spending) -> Budget:

@@ -25,7 +25,7 @@ from cofire.evaluation.intervals import LEVEL, ROUNDS, resampled_means
 from cofire.evaluation.metrics import mean, percentile
 from cofire.evaluation.qa.agreement import fleiss_kappa, majority
 from cofire.evaluation.qa.outcomes import Outcome
-from cofire.evaluation.qa.refusals import answered, refusal_figures
+from cofire.evaluation.qa.refusal_figures import answered, refusal_figures
 
 LARGE = 200
 """From so many questions on a percentage has one decimal: of fewer, one question is more than half
@@ -85,7 +85,7 @@ MEASURES: Mapping[str, Measure] = {
 """
 
 AVERAGED = ("f1", "bleu1", "judge", "right", "evidence_share", "evidence_whole")
-"""Measures with an average that is weighted by the published counts."""
+"""Measures with averages over groups."""
 
 
 def figures_of(
@@ -99,8 +99,10 @@ def figures_of(
 
     `thresholds` are those of the arms' gates by the arm's name. Per arm: "groups", each as
     `_block`; "all": the plain mean over what was asked of the groups that count; "apart": those
-    that do not (LoCoMo's adversarial); "weighted": see `_weighted`; "refusals": see
-    `refusals.refusal_figures`.
+    that do not (LoCoMo's adversarial); "abstention": those of "all" that have no answer, which
+    LongMemEval's evaluation reports once more by themselves; "weighted" and "macro": see
+    `_averaged`, with the published counts and with every group weighing the same (LongMemEval's
+    task-averaged accuracy); "refusals": see `refusal_figures.refusal_figures`.
     """
     arms: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
@@ -125,12 +127,17 @@ def _arm(
     groups = {name: members for name, members in groups.items() if members}
     counted = [one for one in asked if one.group not in data.scored_apart]
     apart = [one for one in asked if one.group in data.scored_apart]
+    abstention = [one for one in counted if one.unanswerable]
+    counting = [name for name in (data.counts or groups) if name not in data.scored_apart]
+    published = {name: count for name in counting if (count := data.counts.get(name, 0)) > 0}
     return {
         "seeds": sorted({one.seed for one in asked}),
         "groups": {name: _block(members, rounds) for name, members in groups.items()},
         "all": _block(counted, rounds) if counted else None,
         "apart": _block(apart, rounds) if apart else None,
-        "weighted": _weighted(groups, data, rounds),
+        "abstention": _block(abstention, rounds) if abstention else None,
+        "weighted": _averaged(groups, published, rounds),
+        "macro": _averaged(groups, dict.fromkeys(counting, 1), rounds),
         "refusals": refusal_figures(asked, threshold),
     }
 
@@ -167,20 +174,26 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 def _judge(asked: Sequence[Outcome]) -> dict[str, Any] | None:
     """How the judge's runs went: replies, those that were unusable, outcomes that have no usable
-    one, and among those judged more than once and usably each time the share on which all runs
-    agree and Fleiss' kappa."""
-    rows = [one.judged for one in asked if one.judged]
-    if not rows:
+    one, tokens sent and received, and among those judged more than once and usably each time the
+    share on which all runs agree and Fleiss' kappa.
+
+    Answers that are wrong without asking a judge (there is none, or it is empty) are no replies:
+    on them all runs would agree."""
+    judged = [one for one in asked if one.judged]
+    if not judged:
         return None
-    runs = max(map(len, rows))
+    runs = max(len(one.judged) for one in judged)
+    rows = [one.judged for one in judged if one.text.strip() and not one.failed]
     whole = [row for row in rows if runs > 1 and len(row) == runs and None not in row]
     return {
         "runs": runs,
         "replies": sum(map(len, rows)),
         "unusable": sum(row.count(None) for row in rows),
-        "unjudged": sum(majority(row) is None for row in rows),
+        "unjudged": sum(majority(one.judged) is None for one in judged),
         "agreement": mean([float(len(set(row)) == 1) for row in whole]) if whole else None,
         "kappa": fleiss_kappa(whole),
+        "input_tokens": sum(one.judge_input_tokens for one in judged),
+        "output_tokens": sum(one.judge_output_tokens for one in judged),
     }
 
 
@@ -239,24 +252,19 @@ def _over_seeds(means: Mapping[int, float]) -> dict[str, Any]:
     }
 
 
-def _weighted(
-    groups: Mapping[str, Sequence[Outcome]], data: Described, rounds: int
+def _averaged(
+    groups: Mapping[str, Sequence[Outcome]], weights: Mapping[str, int], rounds: int
 ) -> dict[str, Any] | None:
-    """The means of the groups that count, each weighing as many questions as the published data set
-    has of it, however many of them were asked. "weights" are those counts, "missing" the groups
-    of which nothing was asked: with any, this is no figure for the whole data set. The interval
-    comes of resampling within each group. None where there are no published counts."""
-    counts = {
-        name: count
-        for name, count in data.counts.items()
-        if name not in data.scored_apart and count > 0
-    }
-    present = {name: count for name, count in counts.items() if name in groups}
+    """The means of the groups, each with its weight (such as how many questions the published data
+    set has of it), however many of them were asked. "missing" are the groups of which nothing was
+    asked: with any, this is no figure for the whole data set. The interval comes of resampling
+    within each group. None where there is no weight."""
+    present = {name: weight for name, weight in weights.items() if name in groups}
     if not present:
         return None
     return {
         "weights": present,
-        "missing": sorted(counts.keys() - present.keys()),
+        "missing": sorted(weights.keys() - present.keys()),
         "measures": {
             name: _weighted_measure(
                 {

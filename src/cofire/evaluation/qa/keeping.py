@@ -34,7 +34,7 @@ def reply_key(model: str, request: Generation) -> str:
     schema = None if request.schema is None else dict(request.schema)
     parts = [
         model, request.system, request.user, schema,
-        request.max_tokens, request.temperature, getattr(request, "seed", None),
+        request.max_tokens, request.temperature, request.seed,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

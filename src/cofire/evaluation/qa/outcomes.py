@@ -28,10 +28,10 @@ class Outcome:
     (None: only scores and the judge can say). `judged`: one per run of the judge, None where its
     reply was unusable. `evidence`: turns that the answer rests on, `evidence_found`: how many of
     them stand in the context. `confidence` in [0, 1], None where the profile has no gate. Tokens as
-    the endpoint counted them, `context_tokens` in wordpieces; `cost` of the answer by the prices in
-    the settings, whether it was paid now or kept from before; `recall_ms` milliseconds up to the
-    prompt, `seconds` of generation. `malformed`: why the model's reply was unusable, `failed`: why
-    there was none ("": there was).
+    the endpoint counted them (`judge_…`: of all runs of the judge), `context_tokens` in wordpieces;
+    `cost` of the answer, without the judge's, by the prices in the settings, whether it was paid
+    now or kept from before; `recall_ms` milliseconds up to the prompt, `seconds` of generation.
+    `malformed`: why the model's reply was unusable, `failed`: why there was none ("": there was).
     """
 
     arm: str
@@ -49,6 +49,8 @@ class Outcome:
     bleu1: float | None = None
     right: bool | None = None
     judged: tuple[bool | None, ...] = ()
+    judge_input_tokens: int = 0
+    judge_output_tokens: int = 0
     evidence: int = 0
     evidence_found: int = 0
     confidence: float | None = None

@@ -40,6 +40,7 @@ from cofire.evaluation.qa.report_tables import (
     SCORES,
     Result,
     ablations,
+    abstentions,
     comparisons,
     costs,
     interval,
@@ -227,6 +228,8 @@ def _results(result: Result, shown: Callable[[str], list[str]]) -> list[str]:
             lines += ["", f"### {MEASURES[measure][:1].upper()}{MEASURES[measure][1:]}", ""]
             lines += [SAYS[measure], "", *some]
         if measure == main:
+            apart = abstentions(result, measure)
+            lines += ["", *apart] if apart else []
             lines += [*shown("tokens"), *shown("k")]
     return lines if len(lines) > 1 else []
 

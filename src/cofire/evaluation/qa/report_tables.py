@@ -35,7 +35,7 @@ def interval(found: Mapping[str, Any] | None) -> str:
 
 
 def refused_share(kind: Mapping[str, Any]) -> str:
-    return escaped(percent(kind["refused"], kind["n"]))
+    return escaped(percent(kind["refused"], kind.get("questions", kind["n"])))
 
 
 def totals(arm: Arm) -> Mapping[str, Any]:
@@ -104,8 +104,9 @@ def refusals(result: Result) -> list[str]:
 def _refused(kind: Mapping[str, Any] | None) -> list[str]:
     if not kind:
         return [NONE, NONE, NONE]
+    asked = kind.get("questions", kind["n"])
     reasons = ", ".join(
-        f"{escaped(name)} {escaped(percent(share, kind['n']))}"
+        f"{escaped(name)} {escaped(percent(share, asked))}"
         for name, share in kind["reasons"].items()
     )
     return [plain(kind["n"], 0), refused_share(kind), reasons or NONE]
@@ -140,11 +141,32 @@ def costs(result: Result) -> list[str]:
     ]  # fmt: skip
     return [
         "Tokens per question, mean / 95th percentile: of the context in wordpieces, of input and "
-        "output as the endpoint counts them. Time: median / 95th percentile. Cost: of the whole "
-        "arm, by the prices in the settings. Malformed: replies that could not be read; failed: "
-        "questions without a reply.",
+        "output as the endpoint counts them. Time: median / 95th percentile. Cost: of all answers "
+        "of the arm, by the prices in the settings; a judge's tokens have prices of their own and "
+        "are not in it. Malformed: replies that could not be read; failed: questions without a "
+        "reply.",
         "",
         *table(head, rows),
+    ]
+
+
+def abstentions(result: Result, measure: str) -> list[str]:
+    """Questions without an answer that count under their group, by themselves, and the mean of the
+    groups: what LongMemEval's evaluation tells besides its types."""
+    rows = []
+    for name, arm in result["arms"].items():
+        apart = (arm.get("abstention") or {"measures": {}})["measures"].get(measure)
+        if apart:
+            macro = (arm.get("macro") or {"measures": {}})["measures"].get(measure)
+            asked = plain(apart["questions"], 0)
+            rows.append([escaped(name), asked, interval(apart), interval(macro)])
+    if not rows:
+        return []
+    return [
+        "Questions without an answer count in their groups; here they are once more by themselves, "
+        "beside the mean of the groups, in which each weighs the same.",
+        "",
+        *table(["arm", "questions", "without an answer", "mean of the groups"], rows),
     ]
 
 
@@ -162,10 +184,12 @@ def judging(result: Result) -> list[str]:
                     plain(found["unjudged"], 0),
                     NONE if found["agreement"] is None else f"{100 * found['agreement']:.1f}",
                     NONE if found["kappa"] is None else f"{found['kappa']:.2f}",
+                    *(plain(found.get(f"{kind}_tokens"), 0) for kind in ("input", "output")),
                 ]
             )
     head = [
         "arm", "runs", "replies", "unusable", "answers unjudged", "all runs agree, %", "kappa",
+        "tokens sent", "received",
     ]  # fmt: skip
     return table(head, rows)
 

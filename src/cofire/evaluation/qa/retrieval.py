@@ -249,17 +249,17 @@ def _worthwhile(materials: Iterator[Material], result: Retrieval) -> Iterator[Ma
 def _each(work: _Work, todo: Iterator[Material], jobs: int) -> Iterator[list[Retrieved]]:
     """In the order of the file; no more haystacks in memory than are worked on."""
     if jobs == 1:
-        settings = load_settings(embedder=work.embedder)
-        held = make_embedder(
-            settings
-        )  # haystacks share sessions: the cache of vectors outlives one
+        # Haystacks share sessions: the cache of vectors outlives one.
+        held = make_embedder(load_settings(embedder=work.embedder))
         try:
             for material in todo:
                 yield _retrieved(work, material)
         finally:
             held.close()
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), initializer=_hold, initargs=(work.embedder,)
+    ) as pool:
         running: deque[Future[list[Retrieved]]] = deque()
         try:
             for material in todo:

@@ -10,7 +10,7 @@ from typing import Any
 from cofire import __version__
 from cofire.evaluation.metrics import percentile
 from cofire.evaluation.qa.retrieval import LEVELS, PUBLISHED_LEVELS, Retrieval, Row
-from cofire.interchange.report import Action
+from cofire.evaluation.report import loader_figures
 
 _KINDS = ("any", "all", "ndcg")
 
@@ -55,18 +55,7 @@ def retrieval_figures(result: Retrieval) -> dict[str, Any]:
         "cofire": __version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "loader": {
-            "read": result.report.read,
-            "repaired": result.report.repaired,
-            "skipped": result.report.skipped,
-            "dropped": result.report.dropped,
-            "noted": result.report.noted,
-            "problems": {
-                action.value: result.report.reasons(action)
-                for action in Action
-                if result.report.reasons(action)
-            },
-        },
+        "loader": loader_figures(result.report),
         "profiles": {
             profile: {
                 "levels": {

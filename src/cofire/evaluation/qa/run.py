@@ -108,6 +108,7 @@ class Run:
         self._lines = lines
         self._known = {one.key: one for one in known}
         self._made: dict[OutcomeKey, Outcome] = {}
+        self._done = len(self._in_order())
         self._stop = stop
         self._embedder = embedder
         self._told = told
@@ -209,7 +210,7 @@ class Run:
         try:
             answer = answerer.answer(asked.workings, asked.prepared, asked.task, asked.evidence)
         except GenerationError as exc:
-            self._write(_failed(asked, seed, str(exc), self._judged(asked.task)))
+            self._write(_failed(asked, seed, str(exc), self._data, self._judged(asked.task)))
             return None if exc.retryable else _unanswered(asked)
         outcome = _scored(asked, seed, answer, self._data, answerer)
         if self._judged(asked.task) and conduct.judge is not None:
@@ -228,7 +229,12 @@ class Run:
             found = judge(generator, task, outcome.text, runs=runs, seed=outcome.seed)
         except GenerationError as exc:
             return replace(outcome, judged=(None,) * runs, failed=f"judge: {exc}")
-        return replace(outcome, judged=tuple(one.right for one in found))
+        return replace(
+            outcome,
+            judged=tuple(one.right for one in found),
+            judge_input_tokens=sum(one.input_tokens for one in found),
+            judge_output_tokens=sum(one.output_tokens for one in found),
+        )
 
     def _line(
         self,
@@ -255,8 +261,9 @@ class Run:
             if known is None or known.failed:  # a line is walked again from its first question
                 self._lines.add(outcome_line(outcome))
                 self._made[outcome.key] = outcome
+                self._done += known is None
             if self._told is not None:
-                self._told(len({**self._known, **self._made}), self._plan.outcomes)
+                self._told(self._done, self._plan.outcomes)
 
     def _in_order(self) -> tuple[Outcome, ...]:
         found = {**self._known, **self._made}
@@ -324,14 +331,14 @@ def _right(asked: _Asked, answer: Answer, answerer: Answerer, choice: int | None
     return not answer.abstained if asked.evidence.wanted else None
 
 
-def _failed(asked: _Asked, seed: int, why: str, judge_runs: int) -> Outcome:
-    """No reply counts as a wrong answer, until the next run tries again."""
+def _failed(asked: _Asked, seed: int, why: str, data: DataSet, judge_runs: int) -> Outcome:
+    """No reply counts as a wrong answer, wherever one would count, until the next run tries
+    again."""
     task = asked.task
-    counted = not task.choices and (task.answer is not None or task.unanswerable)
     return replace(
         _bare(asked, seed),
-        f1=0.0 if counted else None,
-        bleu1=0.0 if counted and not task.unanswerable else None,
+        f1=None if task.choices else _f1("", task, data),
+        bleu1=None if task.choices else _bleu1("", task),
         right=False if task.choices and task.right is not None else None,
         judged=(False,) * judge_runs,
         failed=why,

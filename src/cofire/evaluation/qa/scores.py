@@ -13,9 +13,9 @@ import unicodedata
 from collections import Counter
 from fractions import Fraction
 
+from cofire.answering.refusing import is_refusal, refuses
 from cofire.errors import InputError
 from cofire.evaluation.qa.porter import stem
-from cofire.evaluation.qa.refusing import is_refusal, refuses
 from cofire.evaluation.qa.treebank import words
 
 __all__ = ["bleu1", "is_refusal", "locomo_f1", "normalised", "refuses", "token_f1"]

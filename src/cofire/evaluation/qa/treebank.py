@@ -15,7 +15,8 @@ _ABBREVIATIONS = frozenset(
     "adm aug ave bros co col corp dec dr feb fri gen inc jan jr lt ltd maj messrs mr mrs ms nov "
     "oct ok prof rep sen sep sept sr st tues vs wed".split()
 )
-_END = re.compile(r"(?P<mark>[.?!]+)[\"')\]}»”’]*\s+")
+# Possessive, and begun once: a row of dots takes no longer than any other text.
+_END = re.compile(r"(?<![.?!])(?P<mark>[.?!]++)[\"')\]}»”’]*+\s+")
 
 # What parts words and is a token itself. The first alternatives are white space and quotes that
 # open; the period is a sentence's last.

@@ -24,8 +24,9 @@ def answered(outcome: Outcome) -> bool:
 def refusal_figures(asked: Sequence[Outcome], threshold: float | None) -> dict[str, Any]:
     """How often one arm refused, and how often its gate would at every other threshold, as JSON.
 
-    "unanswerable" and "answerable": the questions of either kind (null where there are none), with
-    the share that was "refused" and the shares by "reason". Where no answer came, none is counted.
+    "unanswerable" and "answerable": either kind (null where there are none), "n" outcomes of so
+    many "questions", with the share that was "refused" and the shares by reason ("reasons"). Where
+    no answer came, none is counted.
     "curve": for each threshold the share of either kind whose confidence is below it, so that the
     gate alone would refuse; "auc": the chance that an answerable question is more confident than
     an unanswerable one, ties counting half. Both are null where either kind has no confidences.
@@ -66,6 +67,7 @@ def _refused(members: Sequence[Outcome]) -> dict[str, Any] | None:
     reasons = Counter(one.reason or "unknown" for one in members if one.abstained)
     return {
         "n": len(members),
+        "questions": len({one.task for one in members}),
         "refused": reasons.total() / len(members),
         "reasons": {name: count / len(members) for name, count in sorted(reasons.items())},
     }

@@ -18,8 +18,8 @@ def refuses(text: str) -> bool:
 
     Unlike `is_refusal`, other wordings count, and an answer that says anything besides does not:
     "not mentioned, but probably Oslo" answers. What may stand around it: the remains of a prompt
-    ("Answer:"), marks of citations, an apology, and an offer to help. Silence is no refusal.
-    Wordings are English, with the commonest of nine other languages.
+    ("Answer:"), marks of citations, an apology, a question back, and an offer to help. Silence is
+    no refusal. Wordings are English, with the commonest of nine other languages.
     """
     if len(text) > _LONGEST:
         return False
@@ -58,7 +58,7 @@ _PARTS = {
     r"(?:(?:provided|given|available|above|supplied|retrieved|recorded|past|previous|earlier|stored"
     r"|relevant|current|chat|conversation(?:al)?|dialog(?:ue)?|memory|whole|entire|full) )*"
     r"(?:conversations?|contexts?|dialog(?:ue)?s?|chats?|texts?|memor(?:y|ies)|records?|notes?"
-    r"|messages?|transcripts?|histor(?:y|ies)|logs?|information|data|documents?|passages?"
+    r"|messages?|lines?|transcripts?|histor(?:y|ies)|logs?|information|data|documents?|passages?"
     r"|excerpts?|sources?|sessions?|discussions?|exchanges?|snippets?|speakers?)"
     r"(?: (?:provided|given|available|above|so far|history))?",
     "HOW": r"(?: (?:explicitly|specifically|clearly|directly|ever|actually|currently|anywhere))?",
@@ -77,7 +77,7 @@ _PARTS = {
     r"|establish|deduce|locate)",
     "DEDUCED": r"(?:determined|answered|inferred|found|known|identified|established|confirmed"
     r"|ascertained|deduced)",
-    "WHERE": r"(?:<HOW> (?:in|by|from|within|based on) <SOURCE>)",
+    "WHERE": r"(?:<HOW> (?:in|by|from|within|based on) <SOURCE>| so far| yet| here| anywhere)",
     "ABOUT": r"(?:<ASKED>[^,:]*)",
     "OF": r"(?:(?: (?:available|provided|given|found|recorded|stored|present))?"
     r"(?: (?:of|about|on|regarding|concerning|for|in|from|within|that|as to|to <DEDUCE>)\b"
@@ -103,6 +103,7 @@ _BEFORE = _form(
 _POLITE = re.compile(
     r"(?:please|let me know|if you|could you|can you|feel free|would you|thank|i am happy to)\b.*"
     r"|(?:i am )?(?:very |so )?sorry[.!]?|(?:short |final )?answer:?"
+    r"|[^?]*\?"  # "Do you want to tell me?"
 )
 # What says that the sentence goes on to an answer after all.
 _MORE = re.compile(
