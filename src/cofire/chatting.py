@@ -7,13 +7,13 @@ again, and that there is no answer, are not: they would come back as if they had
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 
+from cofire.answering.asking import asks
 from cofire.answering.pending import PendingAnswer
 from cofire.answers import Answer, AnswerOptions, Entry
 from cofire.errors import InputError
@@ -33,20 +33,6 @@ BESIDE = 10
 """Memories beside the cited ones that feedback may name, best first."""
 
 _TICK = timedelta(microseconds=1)
-_ASKING = re.compile("[?\uff1f\u061f\u055e\u2e2e]")
-_OPENS = re.compile(
-    r"\W*(?:(?:who|whose|whom|what|when|where|which|why|how)(?:'s)?\b"
-    r"(?!\s+(?:i|you|we|he|she|it|they|my|your|our|his|her|their|the|an?)\b)"
-    r"|(?:tell|remind) (?:me|us)\b"
-    r"|(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\s+"
-    r"(?:i|you|we|he|she|it|they)\b)",
-    re.I,
-)
-
-
-def asks(text: str) -> bool:
-    """Whether a turn asks something: it has a question mark, or opens as English questions do."""
-    return _ASKING.search(text) is not None or _OPENS.match(text) is not None
 
 
 def system_clock() -> datetime:

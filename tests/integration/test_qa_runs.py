@@ -143,6 +143,29 @@ def test_a_run_killed_at_any_point_goes_on_without_paying_twice(
     assert sum(one["f1"] == 1.0 for one in outcomes if one["question"] in SAYS) == 8
 
 
+def test_an_interrupted_run_asks_nothing_more(start: Start, endpoint: Endpoint) -> None:
+    """All its questions are queued when the signal comes; what is under way is waited for."""
+
+    def slowly(body: dict[str, Any]) -> Answer:
+        time.sleep(1.0)
+        return answering(body)
+
+    endpoint.scripts = [slowly]
+    command = start(1)
+    process = command.start("--parallel", "2", "--limit", "6")
+    while process.poll() is None and not endpoint.requests:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert len(endpoint.requests) <= 2
+    endpoint.scripts = [answering]
+    ended = command.done("--parallel", "2", "--limit", "6")
+    assert ended.code == 0, ended.errors
+    assert set(answered(endpoint).values()) == {1}
+
+
 def test_what_was_on_the_disk_before_a_kill_is_never_asked_again(
     start: Start, endpoint: Endpoint
 ) -> None:

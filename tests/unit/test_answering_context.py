@@ -169,3 +169,14 @@ def test_no_sentence_without_memories_and_some_where_all_ask() -> None:
     assert extract("Anything?", []) is None
     asked = extract("Kites?", [hit("a", "Do you like kites?", speaker=None)])
     assert asked is not None and asked.quoted == "8 May 2023: \u201cDo you like kites?\u201d"
+
+
+def test_the_question_itself_is_no_answer() -> None:
+    found = extract(
+        "What does Grete collect?",
+        [
+            hit("q", "what does grete collect", score=3.0),
+            hit("a", "Barometers, mostly.", score=1.0),
+        ],
+    )
+    assert found is not None and found.hit.id == "a"

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cofire.answering.asking import opens_as_question
 from cofire.answering.dates import day_named, local_day, with_dates
 from cofire.consolidation.quoting import sentences
 from cofire.encoding.analysis import analyse
@@ -74,8 +75,8 @@ def extract(question: str, hits: Sequence[Recalled]) -> Extract | None:
     if not found:
         return None
     # A question that was asked before fits itself best of all.
-    found = [sentence for sentence in found if not sentence.asks] or found
     asked = frozenset(analyse(question).terms)
+    found = [one for one in found if not (one.asks or _repeats(one, asked))] or found
     weights = _weights(asked, found)
     timed = asks_when(question)
     top = best[0].score
@@ -113,6 +114,12 @@ def _with_neighbours(chosen: _Sentence) -> tuple[int, int]:
         else:
             break
     return bounds[first][0], bounds[last][1]
+
+
+def _repeats(sentence: _Sentence, asked: frozenset[str]) -> bool:
+    """Whether it is the question once more, written without a question mark."""
+    words = sentence.hit.content[sentence.start : sentence.end]
+    return sentence.terms <= asked and opens_as_question(words)
 
 
 def _asks(sentence: str) -> bool:

@@ -76,13 +76,16 @@ class _Open:
     bench: MaterialBench
     futures: list[Future[None]]
 
-    def close(self) -> None:
-        """Wait for its work, and remove it."""
-        try:
-            for future in self.futures:
-                future.exception()  # who ends the run has heard of it (`_Run._ended`)
-        finally:
-            self.bench.close()
+    def wait(self) -> None:
+        """Until none of its work is left."""
+        for future in self.futures:
+            future.exception()  # who ends the run has heard of it (`Run._ended`)
+
+
+def _finish(at_work: deque[_Open]) -> None:
+    """Wait for the first, and remove it. Where the wait is interrupted it stays at work."""
+    at_work[0].wait()
+    at_work.popleft().bench.close()
 
 
 class Run:
@@ -130,13 +133,15 @@ class Run:
                     at_work.append(one)
                     self._ask(one, tasks, pool)
                     while len(at_work) > self._conduct.parallel:
-                        at_work.popleft().close()
-            except BaseException:
+                        _finish(at_work)
+                while at_work:
+                    _finish(at_work)
+            except BaseException:  # what is queued is not asked any more; what is asked is kept
                 self._stop.because("the run was interrupted")
                 raise
             finally:
                 while at_work:
-                    at_work.popleft().close()
+                    _finish(at_work)
         return self._in_order()
 
     def _due(self, arm: Arm, tasks: Sequence[Task]) -> list[tuple[Task, int]]:
