@@ -12,8 +12,9 @@ import pytest
 
 from answering_endpoint import line_of
 from cofire import Memory
+from cofire.answering.asking import asks
 from cofire.answers import Answer
-from cofire.chatting import RECENT, Conversation, asks
+from cofire.chatting import RECENT, Conversation
 from cofire.errors import GenerationError, InputError
 from cofire.models.generator import Generation
 from cofire.models.hashing import HashingEmbedder
