@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cofire.evaluation.qa.figures import figures_of
+from cofire.evaluation.qa.mechanisms import mechanism_figures
 from cofire.evaluation.qa.outcomes import Outcome
 from cofire.evaluation.qa.report import render_report
 
@@ -88,9 +89,10 @@ def made_result(
     figures = figures_of(
         outcomes(arms), data or Questions(), thresholds=dict.fromkeys(arms, 0.2), rounds=100
     )
+    figures["model"] = "openai:gpt-4o-mini"
+    figures["ablations"] = mechanism_figures(figures, outcomes(arms), rounds=100)
     return {
         **figures,
-        "model": "openai:gpt-4o-mini",
         "judge": "openai:gpt-4o",
         "cofire": "0.6.0",
         "settings": {

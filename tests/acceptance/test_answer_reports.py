@@ -88,7 +88,7 @@ def test_nothing_is_not_drawn(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to draw"):
         plot_tokens({"cofire": []}, tmp_path / "a.svg", measure="F1")
     with pytest.raises(InputError, match="nothing to draw"):
-        plot_ablations({}, tmp_path / "a.svg", measure="F1")
+        plot_ablations({}, tmp_path / "a.svg", measure="F1", against="cofire")
     with pytest.raises(InputError, match="nothing to draw"):
         plot_refusals({}, tmp_path / "a.svg")
     with pytest.raises(InputError, match="is neither"):

@@ -129,6 +129,8 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nothing(
     assert ended.code == 0, ended.errors
     assert "12 questions of 2 materials, under 2 arms: 48 outcomes" in ended.output
     assert "At most 48 calls to answer and 80 to judge" in ended.output
+    most = 48 * 512 + 80 * 1000
+    assert f"{most:,} to receive if every reply were as long as it may be" in ended.output
     assert not run.exists()
 
 
@@ -139,6 +141,23 @@ def test_a_dry_run_counts_no_outcomes_of_another_run(tmp_path: Path, evaluate: E
     ended = evaluate("locomo", data, "--no-slept", "--model", "openai:m", "--run", run, "--dry-run")
     assert ended.code == 2
     assert "is of a run with another answer, model, endpoint" in ended.errors
+
+
+def test_the_oracle_is_not_scored_on_choices_without_evidence(
+    tmp_path: Path, evaluate: Evaluate
+) -> None:
+    known = case()["questions"][0]
+    unknown = {name: value for name, value in known.items() if name != "evidence"}
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps({**case(), "questions": [known, {**unknown, "id": "q2"}]}))
+    common = ("choices", path, "--no-slept", "--profiles", "lexical", "--answer", "oracle")
+    ended = evaluate(*common, "--json", "-")
+    assert ended.code == 0, ended.errors
+    right = json.loads(ended.output)["arms"]["lexical @1000"]["all"]["measures"]["right"]
+    assert (right["n"], right["mean"]) == (1, 1.0)
+    shown = evaluate(*common).output
+    assert "1 question names no evidence: the oracle is not scored there." in shown
+    assert "own key" in shown
 
 
 def case() -> dict[str, Any]:

@@ -107,15 +107,22 @@ def test_two_results(cofire: Cofire, write: Callable[..., Path]) -> None:
     found = json.loads((cofire.folder / "c.json").read_text())["comparisons"][0]
     assert found["measures"]["judge"]["p"] == pytest.approx(2 / 32)
     assert cofire.ok("evaluate", "compare", "a.json", "b.json", "--json", "-").json["holm"] == {
-        "judge": 1, "right": 0, "f1": 1, "bleu1": 0, "refused": 0, "falsely_refused": 1,
+        "judge": 1, "right": 0, "f1": 1, "bleu1": 0, "refused": 0, "falsely_refused": 0,
     }  # fmt: skip
 
 
 def test_arms_of_one_result(cofire: Cofire, write: Callable[..., Path]) -> None:
     write("a.json", "++++", arms=("cofire", "dense"))
     done = cofire.ok("evaluate", "compare", "a.json", "--baseline", "dense")
-    assert "a: dense of a.json (openai:a)" in done.out
+    assert "a: dense\n" in done.out
     assert "+100" in done.out
+    assert "identical in every comparison (1)" in done.out
+    write("b.json", "++++", arms=("cofire @500", "dense @500", "cofire @900", "dense @900"))
+    done = cofire.ok("evaluate", "compare", "b.json", "--groups", "--json", "b2.json")
+    found = json.loads((cofire.folder / "b2.json").read_text())["comparisons"]
+    assert [(one["a"]["arm"], one["b"]["arm"]) for one in found] == [
+        ("cofire @500", "dense @500"), ("cofire @900", "dense @900"),
+    ]  # fmt: skip
     assert cofire.run("evaluate", "compare", "a.json", "--baseline", "none").code == 2
 
 

@@ -97,12 +97,18 @@ def test_locomo_corrections(tmp_path: Path) -> None:
     assert "entry 2" in dropped
 
 
-@pytest.mark.parametrize("content", ["[]", '{"c1": []}', '{"c1": {"x": {}}}', "no"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]", '[{"qa": []}]', "5", '{"c1": []}', '{"c1": {"x": {}}}', '{"c1": {"0": []}}', "no",
+    ],
+)  # fmt: skip
 def test_locomo_corrections_must_be_corrections(tmp_path: Path, content: str) -> None:
     fixes = tmp_path / "fix.json"
     fixes.write_text(content, encoding="utf-8")
-    with pytest.raises(FormatError, match="no corrections file"):
+    with pytest.raises(FormatError, match="no corrections file") as raised:
         locomo.load(saved(tmp_path, [sample()]), corrections=fixes)
+    assert "attribute" not in str(raised.value)
 
 
 def test_longmemeval_survives(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from cofire.evaluation.qa.comparing import (
     Result,
     compare,
     read_result,
-    render_comparison,
     result_from,
     sides_of,
 )
+from cofire.evaluation.qa.comparing_report import render_comparison
+from cofire.evaluation.qa.labels import labelled
 from cofire.evaluation.qa.outcomes import Outcome
 from cofire.evaluation.qa.significance import holm, mcnemar, sign_flips
 from outcomes_of_runs import outcome, result
@@ -155,6 +156,65 @@ def test_which_arms_meet() -> None:
         sides_of([arms("x", "y")], "q")
 
 
+def bounded(*names: str) -> Result:
+    return made(*(outcome("q", arm=name) for name in names))
+
+
+def test_arms_meet_at_the_same_bound() -> None:
+    def met(*names: str, baseline: str | None = None) -> list[tuple[str, str]]:
+        return [(a.arm, b.arm) for a, b in sides_of([bounded(*names)], baseline)]
+
+    names = ("cofire @500", "cofire @1000", "cofire k=5", "dense @500", "dense @1000", "dense k=5")
+    assert met(*names, "full context") == [
+        ("cofire @500", "dense @500"), ("cofire @1000", "dense @1000"),
+        ("cofire @1000", "full context"), ("cofire k=5", "dense k=5"),
+    ]  # fmt: skip
+    assert met(*names, baseline="dense @500") == [("dense @500", "cofire @500")]
+    assert met(*names, baseline="dense")[0] == ("dense @500", "cofire @500")
+    assert len(met(*names, "full context", baseline="full context")) == len(names)
+    assert met("cofire @500", "cofire @1000") == [("cofire @500", "cofire @1000")]
+    assert met("cofire @500", "dense @1000") == [("cofire @500", "dense @1000")]
+
+
+def test_identical_answers_are_said_to_be_and_do_not_count() -> None:
+    verdicts = {"x": "+-----", "y": "+-----", "z": "++++++"}
+    asked = [one for arm, said in verdicts.items() for one in answers(said, arm=arm)]
+    figures = compare(sides_of([made(*asked)]))
+    same, other = figures["comparisons"]
+    assert (same["identical"], other["identical"]) == (True, False)
+    assert figures["holm"]["judge"] == 1
+    assert same["measures"]["judge"]["p_holm"] == 1.0
+    assert other["measures"]["judge"]["p_holm"] == other["measures"]["judge"]["p"]
+    text = render_comparison(figures)
+    assert "\nidentical: y\n" in text
+    assert "Refused falsely, of questions with one: identical in every comparison (2)." in text
+
+
+def test_what_is_scored_apart_counts_in_refusals_alone() -> None:
+    def asked(f1: float, *, refused: bool) -> tuple[Outcome, ...]:
+        apart = outcome(
+            "x", group="adversarial", unanswerable=True, gold=None, f1=f1, abstained=refused
+        )
+        return (outcome("q", f1=0.5), apart)
+
+    sides = [made(*asked(f1, refused=f1 > 0), apart=frozenset({"adversarial"})) for f1 in (0, 1)]
+    (found,) = compare(sides_of(sides))["comparisons"]
+    assert (found["measures"]["f1"]["n"], found["measures"]["f1"]["identical"]) == (1, True)
+    assert found["measures"]["refused"]["difference"]["mean"] == 1.0
+
+
+def test_ablations_stand_under_what_they_are_of() -> None:
+    names = ("cofire @500", "dense @500", "cofire without gate @500", "dense without gate @500")
+    assert labelled(names) == {
+        "cofire @500": "cofire @500", "cofire without gate @500": "  – gate @500",
+        "dense @500": "dense @500", "dense without gate @500": "dense without gate @500",
+    }  # fmt: skip
+    assert labelled(["cofire without gate @500"]) == {
+        "cofire without gate @500": "cofire without gate @500"
+    }
+    assert len(set(labelled(names).values())) == len(names)
+
+
 @pytest.mark.parametrize("unlike", [{"key": "published"}, {"benchmark": "longmemeval"}])
 def test_what_was_not_asked_the_same_is_refused(unlike: dict[str, str]) -> None:
     with pytest.raises(InputError, match="cannot be compared"):
@@ -187,9 +247,11 @@ def test_other_models_are_warned_of() -> None:
 def test_tables_are_narrow_and_name_the_groups() -> None:
     one = made(*answers("+-+-", group="temporal"), outcome("s", f1=0.5))
     two = made(*answers("++++", group="temporal"), outcome("s", f1=0.25), name="b.json")
-    text = render_comparison(compare(sides_of([one, two])))
-    assert "  temporal\n" in text
-    assert "  single-hop\n" in text
+    figures = compare(sides_of([one, two]))
+    assert "temporal" not in render_comparison(figures)
+    text = render_comparison(figures, groups=True)
+    assert "  temporal " in text
+    assert "  single-hop " in text
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -131,7 +131,26 @@ def test_ablations_are_against_the_whole_at_the_same_budget(result: dict[str, An
         "full context": "full context",
     }
     told = section(render_report(result, {}), "What each mechanism gives")
+    assert told.lstrip().startswith("cofire at 1,000 tokens, and the same without")
+    assert re.search(r"^\| without spreading \|.*\| -20\.0 \[-\d+\.\d, -\d+\.\d\] \|", told, re.M)
+    before = {**result, "ablations": None}  # as written by earlier versions
+    told = section(render_report(before, {}), "What each mechanism gives")
     assert re.search(r"^\| without spreading \|.*\| -20\.0 \|", told, re.M)
+    assert "ablations" not in {chart.name for chart in charts_of(before)}
+
+
+def test_ablations_are_at_the_middle_bound() -> None:
+    sizes = (500, 1000, 2000)
+    arms = {f"{base} @{size}": (1, size) for base in ("cofire", "cofire without gate")
+            for size in sizes}  # fmt: skip
+    assert ablated(arms) == {"cofire": "cofire @1000", "without gate": "cofire without gate @1000"}
+    few = {name: arm for name, arm in arms.items() if "@2000" not in name}
+    assert ablated(few)["cofire"] == "cofire @1000"
+    found = made_result(arms)
+    assert found["ablations"]["of"] == "cofire @1000"
+    assert found["ablations"]["arms"]["cofire without gate @1000"]["identical"]
+    told = section(render_report(found, {}), "What each mechanism gives")
+    assert re.search(r"^\| without gate \|.*\| identical \|", told, re.M)
 
 
 def test_comparisons_are_tabled(result: dict[str, Any]) -> None:
@@ -143,7 +162,12 @@ def test_comparisons_are_tabled(result: dict[str, Any]) -> None:
     other = replace(file, name="b|.json", model="n")
     found = compare(sides_of([file, other], "cofire @1000"), rounds=50)
     text = section(render_report({**result, "comparisons": found}, {}), "Comparisons")
-    assert r"| cofire @500 (b\|.json) | cofire @1000 (a.json) | F1 | 56 | -10.0 [" in text
+    assert r"| cofire @1000 (b\|.json) | cofire @1000 (a.json) | F1 | 56 | identical |" in text
+    assert (
+        r"| cofire without spreading @1000 (b\|.json) | cofire @1000 (a.json) | F1 | 56 | -20.0 ["
+        in text
+    )
+    assert "@500" not in text
     assert "Mind that answers come from different models" in text
 
 
@@ -218,6 +242,72 @@ def test_figures_may_be_missing() -> None:
     assert "Nothing was asked." in render_report(none, {})
 
 
+def test_an_arm_that_failed_has_no_scores() -> None:
+    failed = [
+        replace(one, text="", abstained=False, reason="", f1=0.0, bleu1=0.0, right=None,
+                judged=(False,), failed="503")
+        for one in outcomes({"cofire @500": (1, 380)})
+    ]  # fmt: skip
+    asked = [*failed, *outcomes({"cofire @1000": (1, 760)})]
+    figures = {**figures_of(asked, Questions(), rounds=10), "model": "m"}
+    for text in (render_result(figures), render_report(figures, {})):
+        assert "0 to 0" not in text
+        assert "0 [0, 0]" not in text
+    assert re.search(r"^cofire @500( +-){5}$", render_result(figures), re.M)
+    alone = render_result({**figures_of(failed, Questions(), rounds=10), "model": "m"})
+    assert "F1" not in alone
+    one = failed[:1] + [replace(each, failed="") for each in asked[-1:]]
+    assert "1 reply was unusable or failed" in render_report(
+        {**figures_of(one, Questions(), rounds=10), "model": "m"}, {}
+    )
+
+
+def test_questions_of_ones_own() -> None:
+    own = Questions(name="choices", key="published", counts={}, scored_apart=frozenset())
+    asked = [outcome(f"q{at}", group="all", right=at % 2 == 0) for at in range(4)]
+    settings = {
+        "answer": "extractive", "temperature": 0.0, "window": 100_000, "max_tokens": 512,
+        "prompts": {"short@1": "aa"}, "judge_runs": 0, "source": "own.json",
+    }  # fmt: skip
+    figures = {**figures_of(asked, own, rounds=10), "model": "extractive", "settings": settings}
+    shown, told = render_result(figures), render_report(figures, {})
+    assert shown.startswith("choices, own key: 4 questions that count")
+    assert re.search(r"^ +all +95 %$", shown, re.M)
+    assert "| answer key | own |" in told
+    assert "| arm | as asked |" in told
+    conditions = section(told, "Conditions")
+    assert "own.json" in conditions
+    for hidden in ("temperature", "window", "prompts", "max tokens", "judge runs"):
+        assert hidden not in conditions
+    with_model = {**figures, "settings": {**settings, "answer": "model"}}
+    assert "| temperature | 0.0 |" in section(render_report(with_model, {}), "Conditions")
+    mixed = [*asked, outcome("z", group="hard", right=True)]
+    shown = render_result({**figures_of(mixed, own, rounds=10), "model": "extractive"})
+    assert re.search(r"^ +all +hard +together", shown, re.M)
+    single = render_result({**figures_of(asked[:1], own, rounds=10), "model": "oracle"})
+    assert "1 question that counts" in single
+
+
+def test_an_oracle_is_not_scored_without_evidence() -> None:
+    own = Questions(name="choices", counts={}, scored_apart=frozenset())
+    asked = [outcome("a", right=True), outcome("b"), outcome("c")]
+    figures = {**figures_of(asked, own, rounds=10), "model": "oracle"}
+    for text in (render_result(figures), render_report(figures, {})):
+        assert "2 questions name no evidence: the oracle is not scored there." in text
+    assert main_measure(figures) == "right"
+    none = {**figures_of(asked[1:2], own, rounds=10), "model": "oracle"}
+    assert "1 question names no evidence" in render_result(none)
+
+
+def test_missing_groups_are_named_once() -> None:
+    few = [one for one in outcomes(GOLDEN_ARMS) if one.group != "temporal"]
+    figures = {**figures_of(few, Questions(), rounds=10), "model": "m"}
+    told = render_report(figures, {})
+    assert "(groups missing)" not in told
+    assert "lack groups of which nothing was asked: temporal." in told
+    assert "Nothing was asked of temporal: nothing is weighted." in render_result(figures)
+
+
 # Charts
 
 
@@ -234,7 +324,11 @@ def test_what_is_drawn(result: dict[str, Any]) -> None:
     assert list(charts["tokens"].lines) == ["cofire", "vectors only", "full context"]
     assert [round(spot.at) for spot in charts["tokens"].lines["cofire"]] == [386, 766, 1456]
     assert [spot.at for spot in charts["k"].lines["cofire"]] == [5, 10]
-    assert next(iter(charts["ablations"].lines)) == "cofire"
+    assert list(charts["ablations"].lines) == ["without spreading", "vectors only", "full context"]
+    assert charts["ablations"].against == "cofire at 1,000 tokens"
+    (spot,) = charts["ablations"].lines["without spreading"]
+    assert spot.mean == pytest.approx(-20.0)
+    assert spot.low < spot.mean < spot.high < 0.0
     assert charts["refusals"].lines["cofire"][-1].mean == 100.0
     assert set(charts["refusals"].marks) == {"cofire", "vectors only", "full context"}
 

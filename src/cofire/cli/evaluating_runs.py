@@ -89,7 +89,7 @@ def _carried_out(
             _tell_plan(plan, evaluation, json)
             return 0
         if plan.calls or plan.judge_calls:
-            note(_plan_line(plan))
+            note(_plan_line(plan, evaluation))
         try:
             with stages("Reading", quiet=json == "-") as stage:
                 done = evaluate(evaluation, folder, _limits(options, settings), progress=stage)
@@ -307,13 +307,22 @@ class _PathOf:
         self._folder.__exit__(*given)
 
 
-def _plan_line(plan: Plan) -> str:
+def _plan_line(plan: Plan, evaluation: Evaluation) -> str:
+    from cofire.evaluation.qa.judging import MAX_TOKENS
+
     cost = f", {plan.cost:,.2f} by the prices in the settings" if plan.cost else ""
+    received = plan.calls * evaluation.asking.max_tokens + plan.judge_calls * MAX_TOKENS
+    # The estimate has replies of the usual length; what is sent is estimated either way.
+    more = (received - plan.output_tokens) * evaluation.spending.output_price / 1e6
+    at_most = f", {plan.cost + more:,.2f}" if plan.cost else ""
     if not (plan.calls or plan.judge_calls):
         return "No model is asked."
     return (
         f"At most {plan.calls:,} calls to answer and {plan.judge_calls:,} to judge; about "
-        f"{plan.input_tokens:,} tokens to send and {plan.output_tokens:,} to receive{cost}. "
+        f"{plan.input_tokens:,} tokens to send and {plan.output_tokens:,} to receive{cost}; "
+        f"{received:,} to receive{at_most} if every reply were as long as it may be "
+        f"({evaluation.asking.max_tokens:,} tokens of an answer"
+        f"{f', {MAX_TOKENS:,} of a verdict' if plan.judge_calls else ''}). "
         "Replies that are kept take none."
     )
 
@@ -333,7 +342,7 @@ def _tell_plan(plan: Plan, evaluation: Evaluation, json: str | None) -> None:
     )
     for arm in evaluation.arms:
         write(f"  {arm.name}: {arm.bounded}")
-    write(_plan_line(plan))
+    write(_plan_line(plan, evaluation))
 
 
 def _compared(result: dict[str, Any], earlier: list[Result]) -> dict[str, Any] | None:
@@ -356,7 +365,7 @@ def _tell(result: dict[str, Any], options: AnswerOptions, json: str | None) -> N
     from cofire.cli.output import note
     from cofire.cli.reporting import write_report
     from cofire.cli.telling import tell
-    from cofire.evaluation.qa.comparing import render_comparison
+    from cofire.evaluation.qa.comparing_report import render_comparison
     from cofire.evaluation.qa.tables import render_result
 
     text = render_result(result)

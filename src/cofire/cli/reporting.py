@@ -81,8 +81,8 @@ def _draw(chart: Chart, place: Path) -> None:
     elif chart.name == "k":
         plot_k(lines, place, measure=chart.measure)
     elif chart.name == "ablations":
-        bars = {name: points[0] for name, points in lines.items()}
-        plot_ablations(bars, place, measure=chart.measure)
+        changes = {name: points[0] for name, points in lines.items()}
+        plot_ablations(changes, place, measure=chart.measure, against=chart.against)
     else:
         curves = {
             name: Refusals(

@@ -301,13 +301,25 @@ def _evidence(
 
 def _corrections(path: Path) -> dict[str, dict[int, Mapping[str, Any]]]:
     """Sample id → position → the corrected fields."""
+    wanted = (
+        f"{path} is no corrections file; it is to be a JSON object of sample ids, each with an "
+        "object of positions in `qa`, each with an object of kind, evidence and answer"
+    )
     try:
         content = json.loads(decoded(path.read_bytes(), str(path)))
-        return {
-            sample: {int(position): dict(entry) for position, entry in entries.items()}
-            for sample, entries in content.items()
-        }
-    except (ValueError, TypeError, AttributeError) as exc:
-        raise FormatError(
-            f"{path} is no corrections file (sample id → position → kind, evidence, answer): {exc}"
-        ) from exc
+    except (ValueError, RecursionError) as exc:
+        raise FormatError(f"{wanted}: {exc}") from exc
+    if isinstance(content, list):
+        raise FormatError(f"{wanted}. This one is a list, as the data set itself is")
+    if not isinstance(content, dict):
+        raise FormatError(wanted)
+    corrected: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for sample, entries in content.items():
+        if not isinstance(entries, dict):
+            raise FormatError(f"{wanted}; {sample!r} has something else")
+        corrected[sample] = {}
+        for position, entry in entries.items():
+            if not position.isdecimal() or not isinstance(entry, dict):
+                raise FormatError(f"{wanted}; {sample!r} has something else at {position!r}")
+            corrected[sample][int(position)] = entry
+    return corrected

@@ -169,34 +169,43 @@ def plot_refusals(curves: Mapping[str, Refusals], path: str | Path) -> Path:
     return draw(path, paint)
 
 
-def plot_ablations(bars: Mapping[str, Point], path: str | Path, *, measure: str) -> Path:
-    """`measure` of the whole system, the first bar, and without each mechanism, with intervals.
+def plot_ablations(
+    changes: Mapping[str, Point], path: str | Path, *, measure: str, against: str
+) -> Path:
+    """By how many points `measure` is other than that of `against`, without each mechanism
+    and beside it: paired differences with their 95 % intervals. Left of the line it is less.
     Raises as `plot_tokens`."""
-    if not bars:
+    if not changes:
         raise InputError("there is nothing to draw")
-    points = list(bars.values())
+    points = list(changes.values())
 
     def paint(figure_of_size: Callable[..., Figure]) -> Figure:
-        figure = figure_of_size(7.4, 1.5 + 0.42 * len(points))
+        figure = figure_of_size(7.4, 1.7 + 0.42 * len(points))
         axes = figure.subplots()
         heights = range(len(points))
-        below = [max(0.0, point.mean - point.low) for point in points]
-        above = [max(0.0, point.high - point.mean) for point in points]
-        axes.barh(
-            heights, [point.mean for point in points], height=0.66, xerr=[below, above],
-            color=[BLUE, *([SKY] * (len(points) - 1))],
-            error_kw={"ecolor": INK, "elinewidth": 1.1, "capsize": 3.0},
-        )  # fmt: skip
-        end = max(point.high for point in points)
         for height, point in zip(heights, points, strict=True):
-            axes.text(1.09 * end, height, f"{point.mean:.1f}", va="center", ha="right")
-        axes.axvline(points[0].mean, color=BLUE, linewidth=1.0, linestyle=(0, (2, 3)), zorder=0.5)
-        axes.set_yticks(heights, [shortened(name, NAME) for name in bars])
+            sure = point.low > 0.0 or point.high < 0.0
+            axes.errorbar(
+                point.mean, height, xerr=[[point.mean - point.low], [point.high - point.mean]],
+                color=BLUE if sure else PALE, ecolor=INK, marker="o" if sure else "D",
+                markersize=7.0, elinewidth=1.1, capsize=3.0,
+            )  # fmt: skip
+        low = min(0.0, *(point.low for point in points))
+        high = max(0.0, *(point.high for point in points))
+        span = (high - low) or 1.0
+        for height, point in zip(heights, points, strict=True):
+            axes.text(
+                high + 0.13 * span, height, f"{point.mean:+.1f}", va="center", ha="right"
+            )  # fmt: skip
+        axes.axvline(0.0, color=INK, linewidth=1.0, linestyle=(0, (2, 3)), zorder=0.5)
+        axes.set_yticks(heights, [shortened(name, NAME) for name in changes])
         axes.set_ylim(len(points) - 0.4, -0.6)
-        axes.set_xlim(0.0, 1.1 * end or 1.0)
+        axes.set_xlim(low - 0.05 * span, high + 0.15 * span)
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"{_capital(measure)}, %")
-        axes.set_title("What each mechanism gives (bars: 95 %)")
+        axes.set_xlabel(
+            f"{_capital(measure)}: points more or less (bars: 95 %, paired; grey: may be chance)"
+        )
+        axes.set_title(f"What each mechanism gives {shortened(against, NAME)}")
         axes.grid(axis="x", color=GRID)
         axes.set_axisbelow(True)
         return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from cofire.evaluation.qa.published import METRICS
@@ -18,6 +18,8 @@ MEASURES: Mapping[str, str] = {
     "evidence_whole": "all evidence in the context",
 }
 """Measure of `figures_of` → what a report calls it."""
+FULL = "full context"
+"""The arm whose context is everything (`arms.FULL`, which is too much to import here)."""
 _BOUND = re.compile(r"^(?P<base>.*?) (?:@(?P<tokens>\d+)|k=(?P<k>\d+))$")
 
 
@@ -41,13 +43,15 @@ class Spot(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """One picture. `lines` of a chart of refusals are of (answerable refused, unanswerable refused)
-    as `at` and `mean`; `marks` are their points in use. Of ablations every line is one spot."""
+    as `at` and `mean`; `marks` are their points in use. Of ablations every line is one spot: the
+    difference to `against`, in points, with its paired interval."""
 
     name: Literal["tokens", "k", "refusals", "ablations"]
     title: str
     measure: str
     lines: Mapping[str, tuple[Spot, ...]]
     marks: Mapping[str, Spot]
+    against: str = ""
 
 
 def bound_of(name: str) -> Bound:
@@ -62,6 +66,30 @@ def bound_of(name: str) -> Bound:
 def by_oracle(result: Mapping[str, Any]) -> bool:
     """Whether an oracle answered, whose words say nothing: only how often it was right counts."""
     return str(result.get("model")).startswith("oracle")
+
+
+def key_of(result: Mapping[str, Any]) -> str:
+    """Whose the right answers are: questions of one's own have no published key."""
+    return "own" if result.get("benchmark") == "choices" else str(result.get("key", ""))
+
+
+def unscored_note(result: Mapping[str, Any]) -> str:
+    """Of how many questions nobody can say whether an oracle is right, since they name no evidence;
+    nothing where there are none."""
+    if not by_oracle(result):
+        return ""
+    lacking = max(
+        (
+            block["outcomes"] - (right["n"] if (right := block["measures"].get("right")) else 0)
+            for arm in result["arms"].values()
+            if (block := arm.get("all"))
+        ),
+        default=0,
+    )
+    if not lacking:
+        return ""
+    told = "1 question names" if lacking == 1 else f"{lacking:,} questions name"
+    return f"{told} no evidence: the oracle is not scored there."
 
 
 def main_measure(result: Mapping[str, Any]) -> str:
@@ -109,7 +137,7 @@ def charts_of(result: Mapping[str, Any]) -> tuple[Chart, ...]:
     made = (
         _tokens(arms, measure),
         _ks(arms, measure),
-        _ablations(arms, measure),
+        _ablations(result),
         _refusals(arms),
     )
     return tuple(chart for chart in made if chart is not None)
@@ -141,8 +169,23 @@ def _ks(arms: Mapping[str, Any], measure: str) -> Chart | None:
 
 
 def ablated(arms: Mapping[str, Any]) -> Mapping[str, str]:
-    """The first arm that is also measured without something, then those it is compared with, at the
-    same bound: what to call each → its name. Empty without ablations."""
+    """The first way of recalling that is also measured without something, at the middle one of its
+    bounds, then what it is compared with, at the same: what to call each → its name. Empty without
+    ablations."""
+    found = _ablated(arms)
+    same = [one for one in found if next(iter(one)) == next(iter(found[0]))]
+    same.sort(key=lambda one: _size(next(iter(one.values()))))
+    return same[len(same) // 2] if same else {}
+
+
+def _size(name: str) -> tuple[int, int]:
+    bound = bound_of(name)
+    return bound.k or 0, bound.tokens or 0
+
+
+def _ablated(arms: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """The same at every bound there is."""
+    every: list[Mapping[str, str]] = []
     for name in arms:
         base, *bound = bound_of(name)
         others = {
@@ -158,14 +201,35 @@ def ablated(arms: Mapping[str, Any]) -> Mapping[str, str]:
                 for part, *also in (bound_of(other),)
                 if (part == "vectors only" and also == bound) or part == "full context"
             }
-            return {base: name, **others, **beside}
-    return {}
+            every.append({base: name, **others, **beside})
+    return every
 
 
-def _ablations(arms: Mapping[str, Any], measure: str) -> Chart | None:
-    spots = {label: spot_of(arms[name], measure) for label, name in ablated(arms).items()}
-    lines = {label: [spot] for label, spot in spots.items() if spot is not None}
-    return _chart("ablations", "without each mechanism", measure, lines) if lines else None
+def size_of(name: str) -> str:
+    """The bound of an arm in words, as in "at 1,000 tokens"; nothing where there is none."""
+    _, tokens, k = bound_of(name)
+    if tokens is not None:
+        return f"at {tokens:,} tokens"
+    return "" if k is None else f"at k = {k}"
+
+
+def _ablations(result: Mapping[str, Any]) -> Chart | None:
+    """Of differences; results of before these were kept have none."""
+    found = result.get("ablations")
+    if not found:
+        return None
+    arms, measure = found["arms"], found["measure"]
+    lines = {
+        label: [Spot(0.0, *(100.0 * one["difference"][part] for part in ("mean", "low", "high")))]
+        for label, name in ablated(result["arms"]).items()
+        if (one := arms.get(name)) is not None
+    }
+    if not lines:
+        return None
+    title = " ".join(f"without each mechanism {size_of(found['of'])}".split())
+    chart = _chart("ablations", title, measure, lines)
+    whole = f"{bound_of(found['of']).base} {size_of(found['of'])}"
+    return replace(chart, against=whole.strip())
 
 
 def _refusals(arms: Mapping[str, Any]) -> Chart | None:

@@ -9,7 +9,7 @@ because then the model may be what makes the difference.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ import numpy as np
 from cofire.dynamics.arrays import F64
 from cofire.errors import FormatError, InputError, NotFoundError
 from cofire.evaluation.intervals import LEVEL, ROUNDS, paired_intervals
-from cofire.evaluation.qa.figures import LARGE, MEASURES, Measure, percent
+from cofire.evaluation.qa.charts import Bound, bound_of
+from cofire.evaluation.qa.figures import MEASURES, Measure
 from cofire.evaluation.qa.outcomes import Outcome, latest, outcome_of
 from cofire.evaluation.qa.significance import holm, mcnemar, sign_flips
 
 COMPARED = ("judge", "right", "f1", "bleu1", "refused", "falsely_refused")
 """Measures (`figures.MEASURES`) that are compared."""
+REFUSALS = frozenset({"refused", "falsely_refused"})
+"""Those that count questions of groups that are scored apart, too."""
 EITHER_OR = frozenset({"judge", "right", "refused", "falsely_refused"})
 """Those that are true or false of an answer: McNemar's test; the others: sign flips."""
 WARNED = {
@@ -43,7 +46,7 @@ ASKED = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A result file: `name` is what it is called by, `outcomes` are of all its arms, `asked` the
-    settings (`ASKED`) that it tells, as texts."""
+    settings (`ASKED`) that it tells, as texts; `apart` are groups that are in no average."""
 
     name: str
     benchmark: str
@@ -52,6 +55,7 @@ class Result:
     judge: str
     cofire: str
     asked: Mapping[str, str] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
     outcomes: tuple[Outcome, ...] = field(repr=False)
 
     def arms(self) -> dict[str, tuple[Outcome, ...]]:
@@ -105,6 +109,7 @@ def result_from(given: Mapping[str, Any], name: str) -> Result:
         judge=_told(given.get("judge")),
         cofire=_told(given.get("cofire")),
         asked={name: _told(settings[name]) for name in ASKED if name in settings},
+        apart=frozenset(given.get("scored_apart") or ()),
         outcomes=latest(outcome_of(line) for line in given["outcomes"]),
     )
 
@@ -119,9 +124,12 @@ def _told(value: Any) -> str:
 def sides_of(results: Sequence[Result], baseline: str | None = None) -> list[tuple[Side, Side]]:
     """What is compared with what, the baseline first.
 
-    Of one result: its arm `baseline` (default: its first) with each other arm. Of several: each
-    arm of the first with the arm of that name in each other; where two results have one arm each,
-    those, whatever their names. With `baseline`: that arm of the first with all of the others.
+    Arms meet at the same bound: "cofire @500" and "dense @500". What has none (the full context)
+    meets the baseline's largest. Of one result: its arm `baseline` (default: the way of recalling
+    of its first arm, at each of its bounds) with the other arms. Of several: each arm of the first
+    with the arm of that name in each other; where two results have one arm each, those, whatever
+    their names. With `baseline`, the name of an arm or of one without its bound: that of the first
+    with the others' arms. Where no two arms have the same bound, all of them meet.
 
     Raises InputError where there is nothing to compare.
     """
@@ -132,15 +140,11 @@ def sides_of(results: Sequence[Result], baseline: str | None = None) -> list[tup
         for one in results
     ]
     first = arms[0]
-    if baseline is not None and baseline not in first:
-        raise InputError(
-            f"{results[0].name} has no arm {baseline!r}; it has {', '.join(first) or 'none'}"
-        )
+    bases = _bases(results[0], first, baseline)
     if len(results) == 1:
-        base = baseline or next(iter(first), None)
-        pairs = [(first[base], side) for name, side in first.items() if name != base and base]
+        pairs = _at_equal_bounds(bases, first.values())
     elif baseline is not None:
-        pairs = [(first[baseline], side) for others in arms[1:] for side in others.values()]
+        pairs = [pair for others in arms[1:] for pair in _at_equal_bounds(bases, others.values())]
     else:
         pairs = [pair for others in arms[1:] for pair in _matched(first, others)]
     if not pairs:
@@ -149,6 +153,43 @@ def sides_of(results: Sequence[Result], baseline: str | None = None) -> list[tup
             "with arms of the same name, or name the arm to start from with --baseline"
         )
     return pairs
+
+
+def _bases(result: Result, arms: Mapping[str, Side], baseline: str | None) -> list[Side]:
+    """The arm of that name; else those called so but for their bound."""
+    if baseline is not None and baseline in arms:
+        return [arms[baseline]]
+    wanted = bound_of(next(iter(arms), "")).base if baseline is None else baseline
+    found = [side for name, side in arms.items() if bound_of(name).base == wanted]
+    if baseline is not None and not found:
+        raise InputError(f"{result.name} has no arm {baseline!r}; it has {', '.join(arms)}")
+    return found
+
+
+def _at_equal_bounds(bases: Sequence[Side], sides: Iterable[Side]) -> list[tuple[Side, Side]]:
+    """The others, each with the base of its bound, in the order of the bases."""
+    others = [side for side in sides if not any(side is base for base in bases)]
+    met = [(base, side) for base in bases for side in others if _partner(bases, side) is base]
+    if met or not bases:
+        return met
+    rest = others or list(bases[1:])
+    return [(bases[0], side) for side in rest]
+
+
+def _partner(bases: Sequence[Side], side: Side) -> Side | None:
+    """The base that an arm meets; None if there is none of its bound."""
+    bound = _limit(side)
+    if bound in map(_limit, bases):
+        return next(base for base in bases if _limit(base) == bound)
+    if bound == (0, 0):
+        return max(bases, key=_limit)
+    return next((base for base in bases if _limit(base) == (0, 0)), None)
+
+
+def _limit(side: Side) -> tuple[int, int]:
+    """Tokens and memories that bound an arm's context, 0: not."""
+    bound: Bound = bound_of(side.arm)
+    return bound.tokens or 0, bound.k or 0
 
 
 def _matched(first: dict[str, Side], others: dict[str, Side]) -> list[tuple[Side, Side]]:
@@ -161,14 +202,19 @@ def compare(
     pairs: Sequence[tuple[Side, Side]], *, seed: int = 0, rounds: int = ROUNDS
 ) -> dict[str, Any]:
     """Every comparison as JSON: "comparisons" (see `_compared`), "level" of the intervals, and
-    "holm", over how many comparisons each p was adjusted by its measure.
+    "holm", over how many comparisons each p was adjusted by its measure. Those in which nothing
+    differs do not count: no test could have found anything there.
 
     Raises InputError where two sides were not asked the same, or with different gold answers.
     """
     found = [_compared(base, other, seed, rounds) for base, other in pairs]
     tests: dict[str, int] = {}
     for name in COMPARED:
-        tested = [one["measures"][name] for one in found if one["measures"][name] is not None]
+        measures = [one["measures"][name] for one in found]
+        for one in measures:
+            if one is not None:
+                one["p_holm"] = 1.0
+        tested = [one for one in measures if one is not None and not one["identical"]]
         tests[name] = len(tested)
         for measure, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
             measure["p_holm"] = adjusted
@@ -178,7 +224,8 @@ def compare(
 def _compared(base: Side, other: Side, seed: int, rounds: int) -> dict[str, Any]:
     """Two sides: "a" and "b" say which, "warnings" what else is not the same, "pairs" over how many
     (question, seed) pairs they meet, "only_a" and "only_b" how many of either have no partner;
-    "measures" (b minus a) as `_measured`, "groups" the same for each group."""
+    "measures" (b minus a) as `measured_pairs`, of all but the groups that are scored apart, which
+    are in refusals alone; "groups" the same for each group; "identical": nothing differs."""
     _refuse_unlike(base.result, other.result)
     asked = {(one.task, one.seed): one for one in base.outcomes}
     answered = {(one.task, one.seed): one for one in other.outcomes}
@@ -186,6 +233,7 @@ def _compared(base: Side, other: Side, seed: int, rounds: int) -> dict[str, Any]
     pairs = [(asked[key], answered[key]) for key in both]
     _refuse_other_gold(base, other, pairs)
     groups = sorted({one.group for one, _ in pairs})
+    measures = _measures(pairs, seed, rounds, base.result.apart)
     return {
         "a": _identity(base),
         "b": _identity(other),
@@ -194,7 +242,8 @@ def _compared(base: Side, other: Side, seed: int, rounds: int) -> dict[str, Any]
         "questions": len({one.task for one, _ in pairs}),
         "only_a": len(asked) - len(pairs),
         "only_b": len(answered) - len(pairs),
-        "measures": _measures(pairs, seed, rounds),
+        "identical": all(one["identical"] for one in measures.values() if one is not None),
+        "measures": measures,
         "groups": {
             name: _measures([pair for pair in pairs if pair[0].group == name], seed, rounds)
             for name in groups
@@ -250,23 +299,29 @@ def _warnings(one: Result, other: Result) -> list[str]:
 Pairs = Sequence[tuple[Outcome, Outcome]]
 
 
-def _measures(pairs: Pairs, seed: int, rounds: int) -> dict[str, Any]:
+def _measures(
+    pairs: Pairs, seed: int, rounds: int, apart: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    counted = [pair for pair in pairs if pair[0].group not in apart]
     return {
-        name: _measured(pairs, MEASURES[name], name in EITHER_OR, seed, rounds) for name in COMPARED
+        name: measured_pairs(pairs if name in REFUSALS else counted, name, seed, rounds)
+        for name in COMPARED
     }
 
 
-def _measured(
-    pairs: Pairs, measure: Measure, either_or: bool, seed: int, rounds: int
+def measured_pairs(
+    pairs: Pairs, name: str, seed: int = 0, rounds: int = ROUNDS
 ) -> dict[str, Any] | None:
     """One measure: "n" pairs with a value on both sides, "unmeasured" those without, "a" and "b"
     the means, "difference" b - a with its interval, "p" of the test named by "test"; for McNemar's
-    also "gained" and "lost", questions that only b or only a has right. None where n is 0.
+    also "gained" and "lost", questions that only b or only a has right. "identical": no pair
+    differs. None where n is 0.
 
     Seeds of a question are not independent, so that a question counts once in every test: with the
     sum of its differences for the sign flips, with the side on which it is right more often for
     McNemar's.
     """
+    measure: Measure = MEASURES[name]
     found = [(one.task, measure(one), measure(two)) for one, two in pairs]
     usable = [(task, a, b) for task, a, b in found if a is not None and b is not None]
     if not usable:
@@ -282,10 +337,11 @@ def _measured(
         "n": len(usable),
         "questions": len(numbers),
         "unmeasured": len(found) - len(usable),
+        "identical": not (second - first).any(),
         "a": float(first.mean()),
         "b": float(second.mean()),
         "difference": {"mean": interval.mean, "low": interval.low, "high": interval.high},
-        **_tested(per_task, either_or, seed),
+        **_tested(per_task, name in EITHER_OR, seed),
     }
 
 
@@ -294,52 +350,3 @@ def _tested(per_task: F64, either_or: bool, seed: int) -> dict[str, Any]:
         return {"test": "sign flips", "p": sign_flips(per_task, seed=seed)}
     gained, lost = int((per_task > 0.0).sum()), int((per_task < 0.0).sum())
     return {"test": "McNemar", "gained": gained, "lost": lost, "p": mcnemar(gained, lost)}
-
-
-def render_comparison(figures: dict[str, Any]) -> str:
-    """Plain-text tables, 100 columns at most but for long names."""
-    lines: list[str] = []
-    for one in figures["comparisons"]:
-        lines += [*_heading(one), "", *_table(one["measures"]), ""]
-        for name, measures in one["groups"].items() if len(one["groups"]) > 1 else ():
-            lines += [f"  {name}", *_table(measures, head=False), ""]
-    lines += [
-        "Values in %; [95 % interval of the difference]. p: exact McNemar for right or wrong, sign",
-        "flips for scores; Holm: p corrected for the number of comparisons of that measure. The p",
-        "of groups are not corrected: they show where a difference lies, not that there is one.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _heading(one: dict[str, Any]) -> list[str]:
-    a, b = (f"{side['arm']} of {side['result']} ({side['model']})" for side in (one["a"], one["b"]))
-    return [
-        *(f"WARNING: {text}." for text in one["warnings"]),
-        f"a: {a}",
-        f"b: {b}",
-        f"{one['pairs']} pairs of {one['questions']} questions; without a partner: "
-        f"{one['only_a']} of a, {one['only_b']} of b.",
-    ]
-
-
-def _table(measures: dict[str, Any], *, head: bool = True) -> list[str]:
-    title = f"{'':17}{'n':>6}{'a':>8}{'b':>8}{'b - a':>8}{'':18}{'p':>9}{'Holm':>9}"
-    rows = [_table_row(name, one) for name, one in measures.items() if one is not None]
-    return [title, "-" * len(title), *rows] if head else rows
-
-
-def _table_row(name: str, one: dict[str, Any]) -> str:
-    a, b = (percent(one[side], one["questions"]) for side in ("a", "b"))
-    decimals = 1 if one["questions"] >= LARGE else 0
-    low, middle, high = (
-        f"{100.0 * one['difference'][part]:+.{decimals}f}" for part in ("low", "mean", "high")
-    )
-    adjusted = _p(one["p_holm"]) if "p_holm" in one else ""
-    return (
-        f"{name.replace('_', ' '):17}{one['n']:6}{a:>8}{b:>8}{middle:>8}  {f'[{low}, {high}]':16}"
-        f"{_p(one['p']):>9}{adjusted:>9}"
-    ).rstrip()
-
-
-def _p(value: float) -> str:
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"

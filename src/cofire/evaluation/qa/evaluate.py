@@ -34,6 +34,7 @@ from cofire.evaluation.qa.identity import (
     refuse_other,
 )
 from cofire.evaluation.qa.keeping import KeptGenerator, KeptReplies, Lines, RunFolder
+from cofire.evaluation.qa.mechanisms import mechanism_figures
 from cofire.evaluation.qa.outcomes import Outcome, read_outcomes
 from cofire.evaluation.qa.pacing import PacedGenerator, Pacer, Stop
 from cofire.evaluation.qa.planning import Plan, plan_of, seeds_of
@@ -246,9 +247,10 @@ def result_of(evaluated: Evaluated, *, command: str | None = None) -> dict[str, 
         "slept": any(arm.slept for arm in evaluation.arms),
         "complete": not evaluated.left,
     }  # fmt: skip
+    figures["model"] = about["model"]
+    figures["ablations"] = mechanism_figures(figures, evaluated.outcomes)
     return {
         **figures,
-        "model": about["model"],
         "judge": about["judge"],
         "cofire": about["cofire"],
         "settings": settings,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,7 +103,8 @@ def figures_of(
     that do not (LoCoMo's adversarial); "abstention": those of "all" that have no answer, which
     LongMemEval's evaluation reports once more by themselves; "weighted" and "macro": see
     `_averaged`, with the published counts and with every group weighing the same (LongMemEval's
-    task-averaged accuracy); "refusals": see `refusal_figures.refusal_figures`.
+    task-averaged accuracy); "refusals": see `refusal_figures.refusal_figures`. Of an arm of which
+    every question failed nothing but the evidence is measured.
     """
     arms: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
@@ -122,6 +124,9 @@ def figures_of(
 def _arm(
     asked: Sequence[Outcome], data: Described, threshold: float | None, rounds: int
 ) -> dict[str, Any]:
+    if not any(map(answered, asked)):
+        # Nobody said anything: scores of 0 would pass for those of a bad answerer.
+        asked = [replace(one, f1=None, bleu1=None, right=None, judged=()) for one in asked]
     names = dict.fromkeys((*data.counts, *sorted({one.group for one in asked})))
     groups = {name: [one for one in asked if one.group == name] for name in names}
     groups = {name: members for name, members in groups.items() if members}

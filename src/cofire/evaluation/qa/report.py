@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cofire.evaluation.qa.charts import (
+    FULL,
     MEASURES,
     Chart,
     bound_of,
     by_oracle,
     charts_of,
+    key_of,
     main_measure,
     measured,
+    unscored_note,
 )
 from cofire.evaluation.qa.markdown import NONE, escaped, plain, table
 from cofire.evaluation.qa.published import (
@@ -54,6 +57,9 @@ from cofire.evaluation.qa.report_tables import (
 NAMES = {**BENCHMARKS, "longmemeval": "LongMemEval", "choices": "multiple-choice questions"}
 TOLD = frozenset({"model", "judge", "cofire", "command"})
 """Settings that have a place of their own."""
+WITH_MODEL = frozenset({"temperature", "max_tokens", "prompts", "endpoint"})
+WITH_JUDGE = frozenset({"judge_runs", "judge_prompts"})
+"""Those that say nothing of a run without a model, or without a judge."""
 WORDS = frozenset({"f1", "bleu1", "judge"})
 """What depends on the words of an answer; an oracle has none of its own."""
 NO_CHARTS = (
@@ -134,7 +140,11 @@ def _summary(result: Result) -> list[str]:
         )
     wrong = sum(totals(one)[kind] for one in arms.values() for kind in ("malformed", "failed"))
     if wrong:
-        parts.append(f"{wrong:,} replies were unusable or failed; see below.")
+        told = "reply was" if wrong == 1 else "replies were"
+        parts.append(f"{wrong:,} {told} unusable or failed; see below.")
+    unscored = unscored_note(result)
+    if unscored:
+        parts.append(unscored)
     if _settings(result).get("complete") is False:
         parts.append("**The run is not complete:** questions are left to be asked.")
     return [" ".join(parts)]
@@ -153,7 +163,7 @@ def _asked(arm: Result) -> str:
         return ""
     seeds = len(arm.get("seeds", ()))
     more = f" under {seeds} seeds" if seeds > 1 else ""
-    return f", {block['questions']:,} questions{more}"
+    return f", {block['questions']:,} question{'' if block['questions'] == 1 else 's'}{more}"
 
 
 def _picture(chart: Chart, names: Sequence[str]) -> list[str]:
@@ -166,14 +176,27 @@ def _picture(chart: Chart, names: Sequence[str]) -> list[str]:
 def _conditions(result: Result) -> list[str]:
     rows = [
         ("data set", NAMES.get(str(result["benchmark"]), str(result["benchmark"]))),
-        ("answer key", result.get("key", "")),
+        ("answer key", key_of(result)),
         ("answered by", _named(result, "model") or NONE),
         ("judged by", _named(result, "judge") or "nobody"),
         ("Cofire", result.get("cofire") or NONE),
-        *_flat({name: value for name, value in _settings(result).items() if name not in TOLD}),
+        *_flat(_told(result)),
     ]
     lines = table(["", ""], [[escaped(name), escaped(value)] for name, value in rows], left=2)
     return [*lines, "", *_counts(result)]
+
+
+def _told(result: Result) -> Mapping[str, Any]:
+    """The settings that had a bearing on this run: without a model nothing was put to one."""
+    settings = _settings(result)
+    hidden = set(TOLD)
+    if settings.get("answer", "model") != "model":
+        hidden |= WITH_MODEL
+        if not any(bound_of(name).base == FULL for name in result["arms"]):
+            hidden.add("window")
+    if not result.get("judge"):
+        hidden |= WITH_JUDGE
+    return {name: value for name, value in settings.items() if name not in hidden}
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cofire.evaluation.qa.charts import MEASURES, ablated, main_measure, measured
+from cofire.evaluation.qa.charts import MEASURES, ablated, main_measure, size_of
+from cofire.evaluation.qa.comparing import COMPARED
 from cofire.evaluation.qa.figures import percent
 from cofire.evaluation.qa.markdown import NONE, escaped, plain, table
 
@@ -52,22 +53,46 @@ def scores(result: Result, measure: str) -> list[str]:
         for name, block in arm["groups"].items()
         if block["measures"].get(measure)
     )
-    rows = []
-    for name, arm in arms.items():
-        weighted = (arm.get("weighted") or {}).get("measures", {}).get(measure)
-        cells = [
-            interval((arm["groups"].get(group) or {"measures": {}})["measures"].get(measure))
-            for group in groups
-        ]
-        everything = interval((arm.get("all") or {"measures": {}})["measures"].get(measure))
-        mark = " (groups missing)" if weighted and arm["weighted"]["missing"] else ""
-        rows.append([escaped(name), *cells, everything, interval(weighted) + mark])
-    if not any(
-        (arm.get("all") or {"measures": {}})["measures"].get(measure) for arm in arms.values()
-    ):
+    if not any(_as_asked(arm, measure) for arm in arms.values()):
         return []
-    head = ["arm", *map(escaped, groups), "as asked", "weighted"]
-    return table(head, rows)
+    # With one group alone it is what was asked; without published counts nothing is weighted.
+    groups = groups if len(groups) > 1 else {}
+    averages = {name: _weighted(arm, measure) for name, arm in arms.items()}
+    whole = any(averages.values())
+    rows = [
+        [
+            escaped(name),
+            *(interval(_of(arm, group, measure)) for group in groups),
+            interval(_as_asked(arm, measure)),
+            *([interval(averages[name])] if whole else []),
+        ]
+        for name, arm in arms.items()
+    ]
+    head = ["arm", *map(escaped, groups), "as asked", *(["weighted"] if whole else [])]
+    missing = _missing(arm for name, arm in arms.items() if averages[name])
+    return [*table(head, rows), *(["", missing] if missing else [])]
+
+
+def _of(arm: Arm, group: str, measure: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = (arm["groups"].get(group) or {"measures": {}})[
+        "measures"
+    ].get(measure)
+    return found
+
+
+def _weighted(arm: Arm, measure: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = ((arm.get("weighted") or {}).get("measures") or {}).get(
+        measure
+    )
+    return found
+
+
+def _missing(arms: Iterable[Arm]) -> str:
+    """Groups of which some arm was asked nothing, so that a weighted average is of the rest."""
+    names = dict.fromkeys(name for arm in arms for name in arm["weighted"]["missing"])
+    if not names:
+        return ""
+    return f"Weighted averages lack groups of which nothing was asked: {escaped(', '.join(names))}."
 
 
 def refusals(result: Result) -> list[str]:
@@ -195,31 +220,58 @@ def judging(result: Result) -> list[str]:
 
 
 def ablations(result: Result) -> list[str]:
-    """Points lost or won without each mechanism."""
+    """Points lost or won without each mechanism, as all questions were asked: paired where the
+    result has the figures for it."""
     arms, measure = result["arms"], main_measure(result)
     labels = ablated(arms)
-    whole = measured(arms[next(iter(labels.values()))], measure) if labels else None
+    if not labels:
+        return []
+    first = next(iter(labels.values()))
+    whole = _as_asked(arms[first], measure)
     if whole is None:
         return []
+    paired = (result.get("ablations") or {"arms": {}})["arms"]
     rows = []
     for label, name in labels.items():
-        found = measured(arms[name], measure)
-        change = NONE if found is None else f"{100 * (found['mean'] - whole['mean']):+.1f}"
+        found = _as_asked(arms[name], measure)
         tokens = (arms[name].get("all") or {"tokens": {"context": {"mean": None}}})["tokens"]
+        change = NONE if found is None else f"{100 * (found['mean'] - whole['mean']):+.1f}"
+        if paired.get(name):
+            change = _change(paired[name])
         rows.append(
             [
                 escaped(label),
                 interval(found),
-                NONE if label == next(iter(labels)) else change,
+                NONE if name == first else change,
                 plain(tokens["context"]["mean"], 0),
             ]
         )
+    size = size_of(first)
     head = ["", f"{MEASURES[measure]}, %", "points", "tokens of context"]
     return [
-        "Weights are not fitted anew without a mechanism, so a difference may overstate it.",
+        f"{escaped(next(iter(labels)))}{f' {size}' if size else ''}, and the same without one of "
+        "its mechanisms at a time. The points are differences to the first row"
+        f"{', question by question, with 95 % intervals of their own' if paired else ''}; every "
+        "question that counts weighs the same. Weights are not fitted anew without a mechanism, so "
+        "a difference may overstate it.",
         "",
         *table(head, rows),
     ]
+
+
+def _as_asked(arm: Arm, measure: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = (arm.get("all") or {"measures": {}})["measures"].get(measure)
+    return found
+
+
+def _change(measure: Mapping[str, Any]) -> str:
+    """A difference with its interval, in points."""
+    if measure.get("identical"):
+        return "identical"
+    low, middle, high = (
+        f"{100 * measure['difference'][part]:+.1f}" for part in ("low", "mean", "high")
+    )
+    return f"{middle} [{low}, {high}]"
 
 
 def comparisons(result: Result) -> list[str]:
@@ -231,15 +283,16 @@ def comparisons(result: Result) -> list[str]:
             _side(one["a"], one["b"]),
             MEASURES[name],
             plain(measure["questions"], 0),
-            f"{100 * measure['difference']['mean']:+.1f} "
-            f"[{100 * measure['difference']['low']:+.1f}, "
-            f"{100 * measure['difference']['high']:+.1f}]",
-            measure["test"],
-            *(_chance(measure.get(p)) for p in ("p", "p_holm")),
+            _change(measure),
+            NONE if measure.get("identical") else measure["test"],
+            *(
+                _chance(None if measure.get("identical") else measure.get(p))
+                for p in ("p", "p_holm")
+            ),
         ]
+        for name in COMPARED
         for one in found.get("comparisons", ())
-        for name, measure in one["measures"].items()
-        if measure is not None
+        if (measure := one["measures"].get(name)) is not None
     ]
     if not rows:
         return []
@@ -249,7 +302,7 @@ def comparisons(result: Result) -> list[str]:
     )
     return [
         "Question by question, over those that both were asked; intervals as above. p is adjusted "
-        "for the number of comparisons (Holm).",
+        "for the number of comparisons of a measure (Holm). Identical answers are no comparison.",
         "",
         *[line for warning in warned for line in (f"Mind that {escaped(warning)}.", "")],
         *table(head, rows, left=3),

@@ -18,7 +18,8 @@ _KINDS = ("any", "all", "ndcg")
 def render_retrieval(result: Retrieval) -> str:
     """Plain-text tables, 100 columns at most."""
     lines = [
-        f"LongMemEval, retrieval: {result.questions} questions, "
+        f"LongMemEval, retrieval: {result.questions} "
+        f"{'question' if result.questions == 1 else 'questions'}, "
         f"{result.turns:,} turns remembered. No language model.",
         _left_out(result),
         _loader(result),

@@ -327,13 +327,15 @@ def _bleu1(text: str, task: Task) -> float | None:
 
 def _right(asked: _Asked, answer: Answer, answerer: Answerer, choice: int | None) -> bool | None:
     task = asked.task
+    if answerer.kind.startswith("oracle") and not (asked.evidence.wanted or task.unanswerable):
+        return None  # it sees nothing but evidence, and there is none to be seen
     if task.choices and task.right is not None:
         return choice == task.right
     if not answerer.kind.startswith("oracle"):
         return None
     if task.unanswerable:
         return answer.abstained
-    return not answer.abstained if asked.evidence.wanted else None
+    return not answer.abstained
 
 
 def _failed(asked: _Asked, seed: int, why: str, data: DataSet, judge_runs: int) -> Outcome:

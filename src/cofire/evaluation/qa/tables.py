@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
-from cofire.evaluation.qa.charts import main_measure, measured
+from cofire.evaluation.qa.charts import key_of, main_measure, measured, unscored_note
 from cofire.evaluation.qa.figures import percent
+from cofire.evaluation.qa.labels import NOTE, SHORTENED, fitted, labelled
 
 WIDTH = 100
 TITLES = {
@@ -34,41 +36,43 @@ _LONGEST = 31
 
 def render_result(result: Mapping[str, Any]) -> str:
     """The tables of a result (`figures_of`, with "model", "judge", "settings")."""
-    arms: Mapping[str, Any] = result["arms"]
-    if not arms:
+    if not result["arms"]:
         return "Nothing was answered.\n"
+    labels = labelled(result["arms"])
+    arms = {label: result["arms"][name] for name, label in labels.items()}
     main = main_measure(result)
     names = [main, *(name for name in TITLES if name != main)]
     found = [name for name in names if any(measured(arm, name) for arm in arms.values())]
-    lines = [_heading(result), ""]
+    lines = [*_heading(result), ""]
     for name in found:
         lines += [*_scores(arms, name, result), ""]
     for section in (_abstentions(arms, main), _refusals(arms)):
         lines += [*section, ""] if section else []
-    return "\n".join([*lines, *_costs(arms)]) + "\n"
+    lines += _costs(arms)
+    if any(label.startswith(SHORTENED) for label in arms):
+        lines += ["", NOTE]
+    return "\n".join(lines) + "\n"
 
 
-def _heading(result: Mapping[str, Any]) -> str:
+def _heading(result: Mapping[str, Any]) -> list[str]:
     asked = max((arm["all"] or arm["apart"] or {"questions": 0})["questions"] for arm in
                 result["arms"].values())  # fmt: skip
     judge = f", judged by {result['judge']}" if result.get("judge") else ""
-    return (
-        f"{result['benchmark']}, {result['key']} key: {asked:,} questions that count, answered by "
+    counted = "1 question that counts" if asked == 1 else f"{asked:,} questions that count"
+    told = (
+        f"{result['benchmark']}, {key_of(result)} key: {counted}, answered by "
         f"{result.get('model', 'nobody')}{judge}."
     )
+    notes = [unscored_note(result)]
+    names = {name for arm in result["arms"].values()
+             for name in (arm["weighted"] or {"missing": ()})["missing"]}  # fmt: skip
+    if names:
+        notes.append(f"Nothing was asked of {', '.join(sorted(names))}: nothing is weighted.")
+    return [told, *(line for note in notes for line in wrap(note, WIDTH))]
 
 
 def _label(arms: Mapping[str, Any]) -> int:
     return min(_LONGEST, max(len(name) for name in arms))
-
-
-def _named(name: str, width: int) -> str:
-    """A name that is too long loses its middle, never its bound."""
-    if len(name) <= width:
-        return f"{name:{width}}"
-    base, _, bound = name.rpartition(" ")
-    kept = max(1, width - len(bound) - 2)
-    return f"{base[:kept]}… {bound}"[:width]
 
 
 def _scores(arms: Mapping[str, Any], measure: str, result: Mapping[str, Any]) -> list[str]:
@@ -80,7 +84,8 @@ def _scores(arms: Mapping[str, Any], measure: str, result: Mapping[str, Any]) ->
         if any(_of(arm, group, measure) for arm in arms.values())
     ]
     room = (WIDTH - width - 26) // _COLUMN
-    shown = sorted(groups, key=lambda group: group in apart)[:room]
+    counted = sorted(groups, key=lambda group: group in apart)
+    shown = counted[:room] if len(counted) > 1 else []  # one alone is what the average is of
     totals = {name: measured(arm, measure) for name, arm in arms.items()}
     # Of a run that was stopped, some arms may lack a group: then all are averaged as asked.
     weighted = all(
@@ -91,7 +96,7 @@ def _scores(arms: Mapping[str, Any], measure: str, result: Mapping[str, Any]) ->
     )
     if not weighted:
         totals = {name: _as_asked(arm, measure) for name, arm in arms.items()}
-    average = "weighted" if weighted else "all"
+    average = "weighted" if weighted else "together" if "all" in shown else "all"
     head = (
         f"{'':{width}}" + "".join(f"{_SHORT.get(name, name)[:9]:>{_COLUMN}}" for name in shown)
         + f"{average:>10}{'95 %':>15}"
@@ -100,12 +105,15 @@ def _scores(arms: Mapping[str, Any], measure: str, result: Mapping[str, Any]) ->
     for name, arm in arms.items():
         cells = "".join(f"{_cell(_of(arm, group, measure)):>{_COLUMN}}" for group in shown)
         total = totals[name]
-        lines.append(f"{_named(name, width)}{cells}{_cell(total):>10}{_interval(total):>15}")
-    first = next(iter(arms.values()))
-    counts = [_of(first, group, measure) for group in shown]
-    asked = [one["questions"] if one else 0 for one in counts]
-    whole = sum(n for group, n in zip(shown, asked, strict=True) if group not in apart)
-    numbers = "".join(f"{n:>{_COLUMN},}" for n in asked)
+        line = f"{fitted(name, width)}{cells}{_cell(total):>10}{_interval(total):>15}"
+        lines.append(line.rstrip())
+    asked = {
+        group: max((one["questions"] for arm in arms.values() if (one := _of(arm, group, measure))),
+                   default=0)
+        for group in counted
+    }  # fmt: skip
+    whole = sum(n for group, n in asked.items() if group not in apart)
+    numbers = "".join(f"{asked[group]:>{_COLUMN},}" for group in shown)
     lines.append(f"{'N':{width}}{numbers}{whole:>10,}")
     return lines
 
@@ -153,7 +161,7 @@ def _abstentions(arms: Mapping[str, Any], measure: str) -> list[str]:
         apart = arm["abstention"]["measures"][measure]
         macro = (arm.get("macro") or {"measures": {}})["measures"].get(measure)
         lines.append(
-            f"{_named(name, width)}{apart['questions']:>7,}{_cell(apart):>9}{_interval(apart):>15}"
+            f"{fitted(name, width)}{apart['questions']:>7,}{_cell(apart):>9}{_interval(apart):>15}"
             f"{_cell(macro):>17}{_interval(macro):>15}"
         )
     return lines
@@ -178,7 +186,7 @@ def _refusals(arms: Mapping[str, Any]) -> list[str]:
         gate = found["threshold"]
         auc = found["auc"]
         lines.append(
-            f"{_named(name, width)}{_refused(without)}{_refused(having)}"
+            f"{fitted(name, width)}{_refused(without)}{_refused(having)}"
             f"{'-' if gate is None else f'{gate:.2f}':>9}{'-' if auc is None else f'{auc:.2f}':>7}"
         )
     return lines
@@ -208,7 +216,7 @@ def _costs(arms: Mapping[str, Any]) -> list[str]:
         tokens = block["tokens"]
         wrong = [sum(one[what] for one in blocks) for what in ("malformed", "failed")]
         lines.append(
-            f"{_named(name, width)}{tokens['context']['mean']:>9,.0f}"
+            f"{fitted(name, width)}{tokens['context']['mean']:>9,.0f}"
             f"{tokens['input']['mean']:>8,.0f}{tokens['output']['mean']:>6,.0f}"
             f"{block['recall_ms']['mean']:>11.1f}{block['seconds']['mean']:>9.2f}"
             f"{sum(one['cost'] for one in blocks):>9.4f}{wrong[0]:>10}{wrong[1]:>7}"
