@@ -67,7 +67,7 @@ class Command:
 
     def start(self, *more: str) -> Process:
         return start_python(
-            ["-m", "cofire", *self.arguments(more)], env=dict(os.environ),
+            ["-m", "cofire", *self.arguments(more)], env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 

@@ -76,7 +76,8 @@ def test_json_where_text_was_due_is_read() -> None:
         "Not mentioned", "Not mentioned.", "not mentioned [3]", "Not explicitly mentioned.",
         "It is not mentioned in the memory.", "No information available",
         "The memory does not mention where she lives.", "The lines don\u2019t say.",
-        "I don't know.", "Unknown", "There is no mention of that in the conversation.",
+        "Not mentioned, I fear.", "I don't know.", "Unknown",
+        "There is no mention of that in the conversation.",
     ],
 )  # fmt: skip
 def test_abstentions(text: str) -> None:

@@ -37,6 +37,7 @@ def _plain(text: str) -> str:
 
 def _refuses(sentence: str) -> bool:
     said = _BEFORE.sub("", sentence.strip(" .!?,:-。！？")).strip(" .!?,:")
+    said = _AFTER.sub("", said)
     if said in _OTHER_LANGUAGES:
         return True
     return not _MORE.search(said) and any(form.fullmatch(said) for form in _FORMS)
@@ -100,6 +101,7 @@ _BEFORE = _form(
     r"|(?:so|therefore|thus|hence|and),? (?=i )"
     r"|(?:based (?:only |solely )?(?:on|upon)|according to|from|given|in) <SOURCE>,? )+"
 )
+_AFTER = re.compile(r",? (?:i (?:fear|am afraid)|i am (?:very |so )?sorry|sorry|unfortunately)\Z")
 _POLITE = re.compile(
     r"(?:please|let me know|if you|could you|can you|feel free|would you|thank|i am happy to)\b.*"
     r"|(?:i am )?(?:very |so )?sorry[.!]?|(?:short |final )?answer:?"
