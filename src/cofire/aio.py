@@ -54,7 +54,26 @@ class _Threaded(Generic[P, R]):
         return call
 
 
-class AsyncPendingAnswer:
+class _Closing:
+    """What `async with` closes."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """To be said by each."""
+        raise NotImplementedError
+
+
+class AsyncPendingAnswer(_Closing):
     """`PendingAnswer` for asyncio, which `AsyncMemory.answering` gives: iterate over it with
     `async for`, then await `answer()`. `async with` closes it."""
 
@@ -82,17 +101,6 @@ class AsyncPendingAnswer:
         """The whole answer; what is left of it is waited for. Raises as `Memory.answer` does."""
         return await self._in_turn(lambda: self._pending.answer)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
-
     async def close(self) -> None:
         """Stop the model, after the piece it is at; closing again does nothing."""
         await self._in_turn(self._pending.close)
@@ -107,7 +115,7 @@ class AsyncPendingAnswer:
         return await self._memory._run(in_turn)
 
 
-class AsyncMemory:
+class AsyncMemory(_Closing):
     """`Memory` for asyncio: `async with await AsyncMemory.open(...) as memory`."""
 
     def __init__(self, memory: Memory) -> None:
@@ -126,17 +134,6 @@ class AsyncMemory:
         except RuntimeError:  # it is closed, which the memory itself says best
             return await asyncio.to_thread(call)
         return await asyncio.wrap_future(running)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Finish what is running, then close the memory; closing again does nothing."""

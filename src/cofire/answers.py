@@ -97,9 +97,9 @@ class Answer:
     the second of `citations`. `confidence` in [0, 1] is how likely the memory holds an answer at
     all (None: the profile does not say). `abstained`: the honest answer is that there is none, for
     the `reason` given. `extractive`: no model wrote it; it is the sentence of a memory that fits
-    best, in its own words. `model` and `prompt` ("answer@1") made it. `malformed` says what was
-    wrong with the model's reply, if anything was. `learned` is what its citations taught (None:
-    nothing was to be learned from them).
+    best, with those around it that leave it short, in its own words. `model` and `prompt`
+    ("answer@1") made it. `malformed` says what was wrong with the model's reply, if anything was.
+    `learned` is what its citations taught (None: nothing was to be learned from them).
     """
 
     question: str
@@ -133,7 +133,7 @@ class AnswerOptions(TypedDict, total=False):
 
     tokens        wordpieces of the context at most (default: COFIRE_ANSWER_TOKENS)
     k, semantic   memories recalled at most (60), and records of consolidation (5)
-    profile       as in `Memory.recall`
+    profile       as in `Memory.recall`; its `cutoff` does not apply, `tokens` bounds the context
     gate          no model is asked where it is too unlikely that the memory holds an answer (True)
     prompt        "answer" (sentences), "short" (a phrase), "choice", or one of your own in the
                   folder COFIRE_ANSWER_PROMPTS

@@ -258,8 +258,14 @@ def test_people_are_told_of_where_they_speak_of_themselves(tmp_path: Path) -> No
     with Memory.open(tmp_path / "store.db") as memory:
         memory.remember("The stove is broken.", speaker="Bob")
         memory.remember("Bob is allergic to nuts.", kind="trait", speaker="Bob")
-        memory.answer("What should I cook for my guests?", model=model, gate=False, k=1)
-    assert "allergic to nuts" in model.requests[0].user
+        asked = "What should I cook for my guests?"
+        memory.answer(asked, model=model, gate=False, k=1)
+        memory.answer(asked, model=model, gate=False, k=1, until="2200-01-01")
+        memory.answer(asked, model=model, gate=False, k=1, since="2000-01-01")
+        early = memory.answer(asked, model=model, gate=False, k=1, until="2000-01-01")
+    told = ["allergic to nuts" in request.user for request in model.requests]
+    assert told == [True, True, False]  # a filter leaves out of an answer what it leaves out
+    assert early.reason == "nothing"
 
 
 def test_relative_dates_of_the_question_are_resolved(memory: Memory) -> None:

@@ -20,7 +20,6 @@ from cofire.answering.dates import today_named, with_dates
 from cofire.answering.extractive import extract
 from cofire.answering.replies import LETTERS, Reply, read_reply
 from cofire.answers import NOT_MENTIONED, Answer, Citation, Context, Entry, Reason, Usage
-from cofire.consolidation.budgets import Budget
 from cofire.encoding.expressions import event_times
 from cofire.errors import InputError, NotFoundError
 from cofire.fences import fenced_line
@@ -28,8 +27,9 @@ from cofire.models.generator import Generated, Generation
 from cofire.models.prompt_files import Prompt
 from cofire.recalling import Question, recall
 from cofire.retrieval import opening
+from cofire.retrieval.engine import NOW
 from cofire.retrieval.profiles import COFIRE, Profile
-from cofire.types import Learned, Recall, Recalled, to_micros
+from cofire.types import Filters, Learned, Recall, Recalled, to_micros
 from cofire.workings import Workings
 
 OF_PEOPLE = 4
@@ -88,9 +88,8 @@ class Spending:
 
     def cost(self, generated: Generated) -> float:
         """Of one reply."""
-        budget = Budget(input_price=self.input_price, output_price=self.output_price)
-        held = budget.hold(generated.input_tokens, generated.output_tokens)
-        return 0.0 if held is None else held.cost
+        sent = generated.input_tokens * self.input_price
+        return (sent + generated.output_tokens * self.output_price) / 1e6
 
 
 def prepare(
@@ -272,9 +271,12 @@ def learned(workings: Workings, answer: Answer, *, by: str | None, now: datetime
 
 
 def _of_people(workings: Workings, question: Question) -> tuple[Recalled, ...]:
-    """Traits and persona that hold, where the question speaks of whoever asks it."""
+    """Traits and persona that hold, where the question speaks of whoever asks it. What filters
+    leave out of a recall does not come back this way."""
     words = {word.strip(".,;:!?'\u2019").casefold() for word in question.text.split()}
-    if not words & _FIRST_PERSON or question.filters.kinds:
+    until = question.filters.until
+    narrowed = replace(question.filters, until=None, trusted_only=False) != Filters()
+    if not words & _FIRST_PERSON or narrowed or question.moments != NOW:
         return ()
     moment = to_micros(question.now)
     found: list[Recalled] = []
@@ -285,5 +287,7 @@ def _of_people(workings: Workings, question: Question) -> tuple[Recalled, ...]:
         numbers = graph.column("number")[rows].tolist()
         for row in workings.store.fetch(space, numbers) if numbers else ():
             item = views.item(space, row)
+            if until is not None and item.time >= until:
+                continue
             found.append(Recalled(id=item.id, content=item.content, score=0.0, item=item))
     return tuple(found[:OF_PEOPLE])

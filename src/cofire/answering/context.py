@@ -2,9 +2,9 @@
 consolidation made of it and what is known of people; all within a budget of tokens.
 
 A line is "3) Ada: text", and its number is what a model cites. A day stands once, over what was
-said on it, since a date before each line would take a fifth of the budget. What was said is taken
-best first, and a line that does not fit is passed over for the next that does. A record that only
-repeats what stands there anyway is left out. Everything stands between `fences`' marks.
+said on it: against a date before each line that saves some 45 of 1,000 wordpieces. What was said is
+taken best first, and a line that does not fit is passed over for the next that does. A record that
+only repeats what stands there anyway is left out. Everything stands between `fences`' marks.
 """
 
 from __future__ import annotations

@@ -200,5 +200,6 @@ def taking_answers(body: Callable[..., int | None]) -> Callable[..., int | None]
         options = AnswerOptions(**{one.name: given.pop(one.name) for one in added})
         return body(common, answers=options, **given)
 
+    # The attribute that `inspect.signature`, and so typer, goes by; functions declare none.
     taking.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
     return taking

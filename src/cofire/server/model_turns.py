@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from cofire.errors import GenerationError, LimitedError
 from cofire.models import Generator, make_generator
@@ -170,7 +170,7 @@ class ModelTurns:
             if done.done():
                 return  # nobody waits any more
             if error is None:
-                done.set_result(result)  # type: ignore[arg-type]
+                done.set_result(cast("R", result))  # without an error it is one
             else:
                 done.set_exception(error)
 

@@ -71,10 +71,10 @@ NO_CHARTS = (
 def render_report(result: Result, pictures: Mapping[str, Sequence[str]] | None = None) -> str:
     """The report. `pictures`: the files of each chart (its name → files beside the report, the one
     to show first); None: charts could not be drawn."""
-    charts = {chart.name: chart for chart in charts_of(result)}
+    charts: dict[str, Chart] = {chart.name: chart for chart in charts_of(result)}
 
     def shown(name: str) -> list[str]:
-        chart = charts.get(name)  # type: ignore[call-overload]
+        chart = charts.get(name)
         return [] if chart is None or not pictures else _picture(chart, pictures.get(name, ()))
 
     sections: list[tuple[str, list[str]]] = [

@@ -49,6 +49,7 @@ async def answer(call: Call, given: Mapping[str, Any]) -> Answer:
     options: AnswerOptions = {"max_tokens": min(most, budget // 2)}
     for name in FILTERS:
         if name in given:
+            # `FILTERS` are names of options, and the schema has checked what they are given.
             options[name] = given[name]  # type: ignore[literal-required]
     parts = await Parts.begin(
         call.service, call.caller, Action.ANSWER, call.where, surface="mcp", request=call.request

@@ -71,6 +71,7 @@ async def answer(body: bodies.AnswerQuestion, asked: Asked, request: Request) ->
     `recall`. With `Accept: text/event-stream`, or `stream`, it is told while it is written. Where
     too many wait for the model it is a 429, where that fails a 502, with `retryable`.
     """
+    # The body's other fields are named as the options are; a test compares them.
     options: AnswerOptions = body.model_dump(exclude=NOT_OPTIONS)  # type: ignore[assignment]
     question = answering.Asking(
         question=body.question, options=options, extractive=body.model == "none"
